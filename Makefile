@@ -3,10 +3,10 @@
 
 SHELL       := /bin/sh
 GO          ?= go
-# All targets compile with these settings, also what `gauntlet setup` builds, so that they
-# share compiled packages. Only the race detector needs cgo.
+# All targets and `gauntlet setup` compile with these settings, so they share compiled
+# packages. Only the race detector needs cgo.
 export CGO_ENABLED := 0
-export GOFLAGS     := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+export GOFLAGS     := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 # The race detector needs a C compiler. Without one, the tests run without it.
 RACE        := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -165,7 +165,7 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	@# minutes; see make e2e, make conformance and make test-slow. The scenarios run last
 	@# and without the race detector, which would slow gauntlet down too much. Linking
 	@# without debug information takes a quarter less time. The slowest package is first.
-	@# Tests run without cgo, so that what they compile shares packages, too.
+	@# Tests run without cgo, so the programs that they build use the same packages.
 	@for i in $$(seq $(COUNT)); do \
 		CGO_ENABLED=$(if $(RACE),1,0) $(GOTESTSUM) --packages="$$($(GO) list ./harness/run ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
 			$(RACE) -exec='env CGO_ENABLED=0' -p $(PACKAGES) -short -timeout 30m -count=1 -ldflags='-s -w' && \
@@ -196,10 +196,11 @@ virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` 
 	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
 	cd harness/virtual && $(GO) build -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
 
-# It has the patched runtime only if make virtual has run. Without it, the build takes less time,
-# because make upstream has compiled most of the packages.
+# virtual-program uses the patched runtime only if make virtual has run. Otherwise the build
+# takes less time, because make upstream has compiled most of the packages.
 .PHONY: virtual-program
 virtual-program:
+	@test ! -e bin/_runtime/overlay.json || $(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
 	cd harness/virtual && $(GO) build -ldflags '-s -w' \
 		$(if $(wildcard bin/_runtime/overlay.json),-overlay=../../bin/_runtime/overlay.json) -o ../../bin/ ./cmd/gauntlet-virtual
 

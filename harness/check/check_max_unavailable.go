@@ -3,9 +3,11 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // maxUnavailableCheck demands that a rolling update leaves at least replicas - maxUnavailable pods
@@ -36,8 +38,10 @@ var maxUnavailableCheck = Check{
 // because the controller reads only status.availableReplicas. Of the ReplicaSet that is scaled down,
 // it counts at most the new spec.replicas.
 //
-// Known upstream issue stale-availability: the controller subtracts the pods that it removes from
-// status.availableReplicas, although this status still counts pods beyond spec.replicas.
+// Known upstream issue stale-availability: the controller first removes the pods of another old
+// ReplicaSet, none of which is available. It then takes status.availableReplicas minus the pods that
+// it removes as the number of pods that stay available. This status still counts pods beyond
+// spec.replicas.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(s Settings) Checker {
@@ -57,7 +61,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		}
 		all := sumOf(sets, availableReplicas)
 		highest = max(highest, all-availableReplicas(set)+min(availableReplicas(set), s.to))
-		if availableReplicas(set) > set.Replicas {
+		if availableReplicas(set) > set.Replicas && s.mayRemoveUnavailable() {
 			believed = max(believed, all-(set.Replicas-s.to))
 		}
 	}
@@ -78,4 +82,15 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.addViolation(describe)
+}
+
+// mayRemoveUnavailable reports whether another old ReplicaSet of the Deployment may have had pods that
+// were not available. Before a process scales other ReplicaSets down, it removes such pods.
+func (s *scaling) mayRemoveUnavailable() bool {
+	newest := s.deployments[len(s.deployments)-1]
+	return slices.ContainsFunc(s.replicaSetStates, func(sets []*objects.Owner) bool {
+		return slices.ContainsFunc(sets, func(set *objects.Owner) bool {
+			return set.Name != s.name && !set.Template.Same(newest.Template) && availableReplicas(set) < set.Replicas
+		})
+	})
 }

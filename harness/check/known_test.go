@@ -581,13 +581,22 @@ func TestKnownIssues(t *testing.T) {
 		}), droppedKey, "rollout-complete"},
 		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by one", func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(0, "25%"))
+			h.replicaSetOf("web", "v0", 1, 0)
 			h.replicaSetOf("web", "v1", 8, 9)
 			h.replicaSetOf("web", "v2", 2, 0)
 			h.rollTo("web", "v2")
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}, staleAvailability, "max-unavailable"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down, and no other has an unavailable pod", func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(0, "25%"))
+			h.replicaSetOf("web", "v1", 8, 9)
+			h.replicaSetOf("web", "v2", 2, 0)
+			h.rollTo("web", "v2")
+			h.resize(h.find("web-v1"), 7).applyAndAnswer()
+		}, nil, "max-unavailable"},
 		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by two", func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(0, "25%"))
+			h.replicaSetOf("web", "v0", 1, 0)
 			h.replicaSetOf("web", "v1", 8, 9)
 			h.replicaSetOf("web", "v2", 2, 0)
 			h.rollTo("web", "v2")

@@ -16,8 +16,8 @@ const (
 	unavailableTimeout = 2 * time.Minute
 	// retryInterval is the time between two attempts of a request.
 	retryInterval = 100 * time.Millisecond
-	// unservedTimeout is the time for which a user repeats a create request while the API server
-	// does not serve the resource yet.
+	// unservedTimeout is how long a user repeats a create of a resource that the API server does not
+	// serve yet.
 	unservedTimeout = 10 * time.Second
 )
 

@@ -93,10 +93,12 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 // previous run plus 1.
 func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run.Options, error) {
 	var all []run.Options
-	f.run.terminal = f.run.newTerminal(cmd)
-	first := f.run.seed
+	if f.run.terminal == nil {
+		f.run.terminal = f.run.newTerminal(cmd)
+	}
+	first, label := f.run.seed, f.run.label
 	for i := range f.runs {
-		f.run.seed, f.run.label = first+uint64(i), fmt.Sprintf(" without faults, %d of %d", i+1, f.runs)
+		f.run.seed, f.run.label = first+uint64(i), label+fmt.Sprintf(" without faults, %d of %d", i+1, f.runs)
 		options, err := f.run.options(cmd, []*scenario.Scenario{explore.WithoutFaults(s)})
 		if err != nil {
 			return nil, err

@@ -70,7 +70,8 @@ such as mutants-virtual-steady, and there is no table.
 
 With --general, only the general checks count, which need no model of a controller. Each
 run is compared with runs of the same subject without faults, as for an operator. The
-outcomes go to a directory of their own, such as mutants-general.
+outcomes go to a directory of their own, such as mutants-general. No mutant must be
+detected then, and only --keep-runs keeps runs.
 
 The command needs the source tree of this project and the go command; it does not
 change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
@@ -167,7 +168,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	code := exitPass
 	trial.Done = func(o mutant.Outcome) error {
 		m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
-		if o.State == mutant.NotDetected && m.OpenReason == "" {
+		if o.State == mutant.NotDetected && m.OpenReason == "" && !f.general {
 			code = exitFail
 		}
 		outcomes[o.Mutant] = o
@@ -365,7 +366,7 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	if result == nil {
 		return nil, err
 	}
-	if subject.Expects(result.Verdict) && !f.keepRuns {
+	if (subject.Expects(result.Verdict) || f.general) && !f.keepRuns {
 		err = errors.Join(err, os.RemoveAll(result.Directory))
 	}
 	return result, err
@@ -380,7 +381,7 @@ func (f *mutantsFlags) setSubject(o *run.Options, subject mutant.Subject) {
 }
 
 // learnBaseline runs a scenario without faults on a mutant, or on the unmodified controllers. It
-// returns what these runs have in common, and deletes their run directories.
+// returns what these runs have in common. Without --keep-runs, it deletes their run directories.
 func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, flags runFlags, subject mutant.Subject, s *scenario.Scenario) (*baseline.Baseline, error) {
 	const runs = 3
 	all, err := (&baselineFlags{run: flags, runs: runs}).options(cmd, s)
@@ -392,7 +393,9 @@ func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, fl
 		f.setSubject(&o, subject)
 		result, err := run.Run(ctx, o)
 		if result != nil {
-			defer os.RemoveAll(result.Directory)
+			if !f.keepRuns {
+				defer os.RemoveAll(result.Directory)
+			}
 			histories = append(histories, history.ReadFile(run.HistoryFile(result.Directory)))
 		}
 		if err != nil {
@@ -402,11 +405,11 @@ func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, fl
 	return baseline.Learn(histories...)
 }
 
-// removeExecutable removes the executable of the mutant m if a check has detected the mutant. It
-// keeps the executable of any other mutant, so that users can investigate. The Builder w has built
+// removeExecutable removes the executable of the mutant m if a check has detected the mutant, or with
+// --general. It keeps the executable of any other mutant, so that users can investigate. The Builder w has built
 // the executables.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
-	if o.State != mutant.Detected {
+	if o.State != mutant.Detected && !f.general {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(w.Dir, m.ID))

@@ -37,18 +37,39 @@ func (s *Store) Resume() {
 		l := s.leases[id]
 		l.timer.Reset(l.renew())
 	}
+	for _, w := range s.watchers {
+		w.progress.Reset(progressInterval)
+	}
 	close(s.resumed)
 	s.resumed = nil
 }
 
-// checkRunning returns an error if the Store is halted or if ctx has ended.
-func (s *Store) checkRunning(ctx context.Context) error {
+// lock locks s.mu. It returns an error without a lock if the Store is halted or if ctx has ended.
+func (s *Store) lock(ctx context.Context) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	err := ctx.Err()
 	if s.resumed != nil {
-		return errHalted
+		err = errHalted
 	}
-	return ctx.Err()
+	if err != nil {
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// lockWhenRunning waits until the Store runs, and locks s.mu. It returns an error without a lock if
+// ctx ends earlier.
+func (s *Store) lockWhenRunning(ctx context.Context) error {
+	for {
+		if err := s.AwaitRunning(ctx); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		if s.resumed == nil {
+			return nil
+		}
+		s.mu.Unlock() // another goroutine has halted the Store again
+	}
 }
 
 // AwaitRunning waits until the Store runs. It returns an error if ctx ends earlier.

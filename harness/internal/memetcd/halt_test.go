@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/memetcd"
 )
 
-// TestHalt checks that writes to a halted Store fail, that reads wait until the Store resumes, and
-// that leases start again.
+// TestHalt checks what a halted Store does. Writes fail, reads wait until the Store resumes, and
+// leases start again.
 func TestHalt(t *testing.T) {
 	const ttl, downtime = 20 * time.Second, 15 * time.Second
 	synctest.Test(t, func(t *testing.T) {

@@ -17,10 +17,9 @@ type kvServer struct{ store *Store }
 
 // Range returns the keys in a range with their values.
 func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
-	if err := k.store.AwaitRunning(ctx); err != nil {
+	if err := k.store.lockWhenRunning(ctx); err != nil {
 		return nil, err
 	}
-	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
 	return k.store.read(r, k.store.revision)
 }
@@ -55,11 +54,10 @@ func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, 
 // Txn executes the operations in Success if all comparisons are true, and otherwise the
 // operations in Failure. All writes of a transaction have the same revision.
 func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
-	if err := k.store.checkRunning(ctx); err != nil {
+	s := k.store
+	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
-	s := k.store
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	response := &pb.TxnResponse{Succeeded: true}
 	for _, comparison := range r.Compare {
@@ -91,10 +89,9 @@ func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOptio
 
 // Compact removes the versions of keys that no read at the given revision or later needs.
 func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
-	if err := k.store.checkRunning(ctx); err != nil {
+	if err := k.store.lock(ctx); err != nil {
 		return nil, err
 	}
-	k.store.mu.Lock()
 	defer k.store.mu.Unlock()
 	switch {
 	case r.Revision > k.store.revision:

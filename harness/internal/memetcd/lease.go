@@ -28,11 +28,10 @@ type leaseServer struct{ store *Store }
 // LeaseGrant creates a lease with the TTL in the request, in seconds. The Store chooses an ID if
 // the request has none.
 func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
-	if err := l.store.checkRunning(ctx); err != nil {
+	s := l.store
+	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
-	s := l.store
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := r.ID
 	if id == 0 {
@@ -47,7 +46,7 @@ func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ 
 	granted.timer = time.AfterFunc(granted.renew(), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.resumed == nil { // a halted Store renews its leases when it resumes
+		if s.resumed == nil && !time.Now().Before(granted.expires) { // Resume may have renewed the lease
 			s.expire(id)
 		}
 	})
@@ -56,10 +55,9 @@ func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ 
 
 // LeaseRevoke ends a lease and deletes the keys that are attached to the lease.
 func (l leaseServer) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
-	if err := l.store.checkRunning(ctx); err != nil {
+	if err := l.store.lock(ctx); err != nil {
 		return nil, err
 	}
-	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	if !l.store.expire(r.ID) {
 		return nil, rpctypes.ErrGRPCLeaseNotFound
@@ -75,10 +73,9 @@ func (leaseServer) LeaseKeepAlive(context.Context, ...grpc.CallOption) (pb.Lease
 // LeaseTimeToLive returns the remaining seconds of a lease, or -1 if the lease does not exist.
 // If the request asks for keys, it also returns the keys that are attached to the lease.
 func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
-	if err := l.store.checkRunning(ctx); err != nil {
+	if err := l.store.lock(ctx); err != nil {
 		return nil, err
 	}
-	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	response := &pb.LeaseTimeToLiveResponse{Header: l.store.header(), ID: r.ID, TTL: -1}
 	if found := l.store.leases[r.ID]; found != nil {
@@ -94,10 +91,9 @@ func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveR
 
 // LeaseLeases lists all leases.
 func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, _ ...grpc.CallOption) (*pb.LeaseLeasesResponse, error) {
-	if err := l.store.checkRunning(ctx); err != nil {
+	if err := l.store.lock(ctx); err != nil {
 		return nil, err
 	}
-	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	response := &pb.LeaseLeasesResponse{Header: l.store.header()}
 	for _, id := range slices.Sorted(maps.Keys(l.store.leases)) {

@@ -67,10 +67,9 @@ func (x *watches) Watch(ctx context.Context, key string, options ...clientv3.OpO
 // RequestProgress sends a progress notification to all watches of this client. The notification
 // contains the current revision.
 func (x *watches) RequestProgress(ctx context.Context) error {
-	if err := x.store.checkRunning(ctx); err != nil {
+	if err := x.store.lock(ctx); err != nil {
 		return err
 	}
-	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
 	for _, w := range x.store.watchers {
 		if w.owner == x {

@@ -82,10 +82,10 @@ func newAdmissionPlugins(ctx context.Context, config *rest.Config, client kubern
 	return &admissionPlugins{admission.NewChainHandler(plugins...), caches}, nil
 }
 
-// start starts the plugins' caches, and waits until they are synced. The API server must already
-// serve requests.
-func (p *admissionPlugins) start(ctx context.Context) error {
-	p.informers.Start(ctx.Done())
+// start starts the plugins' caches, which end with the context serving. It waits until the caches are
+// synced or ctx ends. The API server must already serve requests.
+func (p *admissionPlugins) start(ctx, serving context.Context) error {
+	p.informers.Start(serving.Done())
 	for kind, synced := range p.informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return fmt.Errorf("the admission plugins' cache of %v did not sync: %w", kind, context.Cause(ctx))

@@ -56,25 +56,26 @@ type Server struct {
 // function etcd returns a client that works until its context ends. Call [Prepare]
 // first, outside of any bubble of testing/synctest.
 func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, options Options) (*Server, error) {
-	serving, cancel := context.WithCancel(ctx)
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{cancel: cancel}
 	s.loopback = inprocess.Direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Handler.ServeHTTP(w, r) }))
-	if err := s.start(serving, &kubernetes.Client{Client: etcd(serving)}, options); err != nil {
+	if err := s.start(ctx, serving, &kubernetes.Client{Client: etcd(serving)}, options); err != nil {
 		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-// start starts the API server. After an error, the caller must call Stop.
-func (s *Server) start(ctx context.Context, etcd *kubernetes.Client, options Options) error {
+// start starts the API server, which serves until the context serving ends. After an error, the
+// caller must call Stop. The context ctx limits only the start.
+func (s *Server) start(ctx, serving context.Context, etcd *kubernetes.Client, options Options) error {
 	etcd.Kubernetes = etcd
 	config := s.loopbackConfig()
 	api, err := clientset.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	plugins, err := newAdmissionPlugins(ctx, config, api)
+	plugins, err := newAdmissionPlugins(serving, config, api)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (s *Server) start(ctx context.Context, etcd *kubernetes.Client, options Opt
 		return err
 	}
 	s.Handler = withFilters(container)
-	if err := plugins.start(ctx); err != nil {
+	if err := plugins.start(ctx, serving); err != nil {
 		return err
 	}
 	return services.restore(ctx, api)
@@ -116,6 +117,13 @@ func (s *Server) loopbackConfig() *restclient.Config {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return config
+}
+
+// Abort breaks the requests that the API server has sent to itself, and cancels its work. It does not
+// wait. Handlers that wait for such requests then return.
+func (s *Server) Abort() {
+	s.cancel()
+	s.loopback.Abort()
 }
 
 // Stop ends the watch caches and all watches. The caller must close the clients of the Server

@@ -45,8 +45,8 @@ func (s *serviceRanges) newStores(options *storageOptions, endpoints servicestor
 	return services, status, err
 }
 
-// restore allocates what the existing Services use. An API server that starts on the etcd of an
-// earlier one would otherwise allocate it again.
+// restore allocates the addresses and ports that the existing Services use. Otherwise, an API server
+// that starts on the etcd of an earlier one could allocate them twice.
 func (s *serviceRanges) restore(ctx context.Context, api clientset.Interface) error {
 	services, err := api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestQuota checks that the API server refuses pods above a quota, and that the quota controller
-// counts pods that have ended.
+// TestQuota checks that the API server refuses pods above a quota. The quota controller must count
+// fewer pods after some have ended.
 func TestQuota(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		quotas := f.client.CoreV1().ResourceQuotas("default")
@@ -66,8 +66,8 @@ func (f *fixture) awaitUsed(n string) {
 	})
 }
 
-// TestPolicy checks that an admission policy denies the bindings of pods, that the scheduler writes
-// the reason to the pods, and that it retries after the policy is deleted.
+// TestPolicy checks that an admission policy denies the bindings of pods. The scheduler must write
+// the reason to the pods, and retry after the policy is deleted.
 func TestPolicy(t *testing.T) {
 	const name = "no-bindings"
 	inBubble(t, func(f *fixture) {
@@ -122,8 +122,8 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// TestTerminatingNamespace checks that the API server refuses creates in a namespace that is being
-// deleted, and that the namespace ends with its last finalizer.
+// TestTerminatingNamespace checks that the API server refuses creates in a terminating namespace. The
+// namespace must end when its last finalizer is removed.
 func TestTerminatingNamespace(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		namespaces := f.client.CoreV1().Namespaces()

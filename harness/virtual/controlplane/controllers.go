@@ -37,6 +37,10 @@ const (
 	// never is the interval of periodic work that is unnecessary here, such as a resync of an
 	// informer.
 	never = 1000 * time.Hour
+	// quotaResync is the interval at which the quota controller counts all objects again. It is
+	// kube-controller-manager's default. The count corrects status.used after a create that the API
+	// server admitted but did not execute.
+	quotaResync = 5 * time.Minute
 	// syncTimeout is the maximum time until the caches of a controller are synced.
 	syncTimeout = 30 * time.Second
 )
@@ -122,7 +126,7 @@ func newQuotaController(ctx context.Context, client kubernetes.Interface, typed 
 	maps.Copy(ignored, rules.IgnoredResources())
 	o.QuotaClient, o.ResourceQuotaInformer = client.CoreV1(), typed.Core().V1().ResourceQuotas()
 	o.Registry, o.IgnoredResourcesFunc = generic.NewRegistry(rules.Evaluators()), func() map[schema.GroupResource]struct{} { return ignored }
-	o.ResyncPeriod, o.ReplenishmentResyncPeriod = controller.StaticResyncPeriodFunc(never), controller.StaticResyncPeriodFunc(never)
+	o.ResyncPeriod, o.ReplenishmentResyncPeriod = controller.StaticResyncPeriodFunc(quotaResync), controller.StaticResyncPeriodFunc(never)
 	o.UpdateFilter = install.DefaultUpdateFilter()
 	return resourcequota.NewController(ctx, o)
 }

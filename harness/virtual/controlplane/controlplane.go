@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ var (
 func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
 	moveIntoBubble()
 	etcd := memetcd.New()
-	c := &ControlPlane{etcd: etcd, apiServer: &apiServer{etcd: etcd, latency: newLatency(seed)}}
+	c := &ControlPlane{etcd: etcd, apiServer: newAPIServer(etcd, seed)}
 	if err := c.apiServer.start(ctx, apiserver.Options{}); err != nil {
 		return nil, err
 	}
@@ -112,8 +113,13 @@ func (c *ControlPlane) component(name string) *rest.Config {
 	return config
 }
 
-// Health waits until no part of the control plane is halted.
+// recoveryTimeout limits how long [ControlPlane.Health] waits for a halted component.
+const recoveryTimeout = time.Minute
+
+// Health waits until no part of the control plane is halted, at most for a minute.
 func (c *ControlPlane) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the control plane did not recover within %s", recoveryTimeout))
+	defer cancel()
 	if err := c.apiServer.awaitRunning(ctx); err != nil {
 		return err
 	}
@@ -179,6 +185,7 @@ func (c *ControlPlane) Stop(context.Context) error {
 	if c.stop != nil {
 		c.stop()
 	}
+	c.etcd.Resume() // requests may wait for etcd
 	c.apiServer.stop()
 	return nil
 }

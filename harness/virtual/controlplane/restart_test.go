@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// TestRestart checks that the control plane continues after restarts of the API server and of etcd,
-// with all objects, and that a watch from before a restart must list again.
+// TestRestart checks that the control plane keeps all objects when the API server and etcd restart. A
+// watch from before a restart must list again.
 func TestRestart(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.createDeployment(2)
@@ -63,6 +64,38 @@ func TestRestart(t *testing.T) {
 		})
 		f.awaitPods(2)
 	})
+}
+
+// TestRestartDuringPodChanges checks that the kubelets retry writes of pods while the API server or
+// etcd is down.
+func TestRestartDuringPodChanges(t *testing.T) {
+	for _, component := range []cluster.Component{cluster.APIServer, cluster.Etcd} {
+		t.Run(string(component), func(t *testing.T) {
+			inBubble(t, func(f *fixture) {
+				// outage halts the component before the kubelet's next write, until after that write.
+				outage := func(delay time.Duration) {
+					time.Sleep(delay / 2)
+					f.halt(component)
+					time.Sleep(delay)
+					f.resume(component)
+				}
+				f.createDeployment(2)
+				f.await("two pods", func(context.Context) error {
+					if n := len(f.pods()); n != 2 {
+						return fmt.Errorf("found %d pods", n)
+					}
+					return nil
+				})
+				outage(startDelay)
+				f.awaitPods(2)
+				if err := f.client.AppsV1().Deployments("default").Delete(f.Context(), "web", metav1.DeleteOptions{}); err != nil {
+					f.Fatal(err)
+				}
+				outage(stopDelay)
+				f.awaitPods(0)
+			})
+		})
+	}
 }
 
 func (f *fixture) halt(component cluster.Component) {

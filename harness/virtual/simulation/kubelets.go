@@ -88,8 +88,10 @@ func (k *kubelets) after(ctx context.Context, delay time.Duration, f func()) {
 // remove deletes a terminating pod with grace period 0, as a kubelet does after the containers have
 // ended.
 func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
-	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	err := untilAvailable(ctx, func() error {
+		return k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
 	})
 	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
@@ -99,13 +101,15 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 // version, it never overwrites a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		current, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil || current.UID != pod.UID || !change(current) {
+	err := untilAvailable(ctx, func() error {
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			current, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+			if err != nil || current.UID != pod.UID || !change(current) {
+				return err
+			}
+			_, err = pods.UpdateStatus(ctx, current, metav1.UpdateOptions{})
 			return err
-		}
-		_, err = pods.UpdateStatus(ctx, current, metav1.UpdateOptions{})
-		return err
+		})
 	})
 	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }

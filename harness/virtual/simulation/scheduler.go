@@ -44,6 +44,9 @@ type unscheduled struct {
 	pod      *corev1.Pod // latest version of the pod
 	refusals int         // number of refused bindings
 	retryAt  time.Time   // when the scheduler tries again; zero if the pod need not wait
+	// written is the condition PodScheduled that the scheduler last wrote to the pod. It is nil if
+	// the scheduler has written none.
+	written *corev1.PodCondition
 }
 
 // event is a new version of a pod or a node, as an informer delivers it.
@@ -137,7 +140,7 @@ func (s *scheduler) assign(ctx context.Context) {
 		node := s.nodeFor(p.pod)
 		if node == "" {
 			message := fmt.Sprintf("0/%d nodes are available", len(s.nodes))
-			s.explain(ctx, p.pod, corev1.PodReasonUnschedulable, message)
+			s.explain(ctx, p, corev1.PodReasonUnschedulable, message)
 			continue
 		}
 		err := s.client.CoreV1().Pods(p.pod.Namespace).Bind(ctx, &corev1.Binding{
@@ -147,31 +150,37 @@ func (s *scheduler) assign(ctx context.Context) {
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			p.retryAt = time.Now().Add(min(backoffMin<<min(p.refusals, 10), backoffMax))
 			p.refusals++
-			s.explain(ctx, p.pod, corev1.PodReasonSchedulerError, err.Error())
+			s.explain(ctx, p, corev1.PodReasonSchedulerError, err.Error())
 			continue
 		}
 		delete(s.pending, p.pod.UID)
 	}
 }
 
-// explain writes to the status of a pod why the pod has no node. If the status contains this
-// already, it writes nothing.
-func (s *scheduler) explain(ctx context.Context, pod *corev1.Pod, reason, message string) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message {
+// explain writes to the status of a pod why the pod has no node. It writes each reason only once.
+func (s *scheduler) explain(ctx context.Context, p *unscheduled, reason, message string) {
+	condition := &corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}
+	if p.written != nil {
+		if p.written.Reason == reason && p.written.Message == message {
 			return
 		}
+		condition.LastTransitionTime = p.written.LastTransitionTime // the status stays False
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status": map[string]any{"conditions": []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
-		}}},
+		"metadata": map[string]any{"uid": p.pod.UID},
+		"status":   map[string]any{"conditions": []*corev1.PodCondition{condition}},
 	})
 	if err == nil {
-		_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = s.client.CoreV1().Pods(p.pod.Namespace).Patch(ctx, p.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
-	report(ctx, "The simulated scheduler could not update a pod", err, pod)
+	if err == nil {
+		p.written = condition
+	} else {
+		p.retryAt = time.Now().Add(backoffMin)
+	}
+	report(ctx, "The simulated scheduler could not update a pod", err, p.pod)
 }
 
 // nodeFor returns the name of the next node that accepts the pod. It returns "" if no node accepts

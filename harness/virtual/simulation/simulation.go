@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Options are the properties of the nodes and of their kubelets.
@@ -107,6 +109,25 @@ func (s *Simulation) createNode(ctx context.Context, name string) error {
 		return fmt.Errorf("updating the status of node %s: %w", name, err)
 	}
 	return nil
+}
+
+// retryInterval is the time between two attempts of a request while the API server does not respond.
+const retryInterval = time.Second
+
+// untilAvailable calls the function request until the API server responds. It returns the last
+// error, or nil. If ctx ends, untilAvailable returns the error of the last attempt.
+func untilAvailable(ctx context.Context, request func() error) error {
+	for {
+		err := request()
+		if !cluster.Unavailable(err) {
+			return err
+		}
+		select {
+		case <-time.After(retryInterval):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // report logs the error of a request for a pod. It ignores NotFound and Conflict, which occur if
