@@ -219,7 +219,7 @@ func TestSupported(t *testing.T) {
 	for _, test := range []struct{ fault, provider, want string }{
 		{"api-error: {verb: create, resource: pods, code: 500}", "embedded", ""},
 		{"node-cut-off: {}", "embedded", "test.yaml:6:5: node-cut-off: not supported by provider embedded; expected --provider=kind"},
-		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded or kind"},
+		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded, kind or virtual"},
 		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded, kind, existing or virtual`},
 	} {
 		err := Supported(with(test.fault), test.provider)
