@@ -194,7 +194,7 @@ test-virtual: ## run the tests of the control plane in virtual time, which is a 
 virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
 	@# The overlay patches the Go runtime, so that a seed has one history. The go command ignores names with _.
 	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
-	cd harness/virtual && $(GO) build -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
+	@$(MAKE) --no-print-directory virtual-program
 
 # virtual-program uses the patched runtime only if make virtual has run. Otherwise the build
 # takes less time, because make upstream has compiled most of the packages.

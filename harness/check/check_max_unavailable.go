@@ -61,7 +61,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		}
 		all := sumOf(sets, availableReplicas)
 		highest = max(highest, all-availableReplicas(set)+min(availableReplicas(set), s.to))
-		if availableReplicas(set) > set.Replicas && s.mayRemoveUnavailable() {
+		if availableReplicas(set) > set.Replicas {
 			believed = max(believed, all-(set.Replicas-s.to))
 		}
 	}
@@ -77,7 +77,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which leaves %d pods available", s.name, s.to, highest),
 			fmt.Sprintf("at least %d pods available (replicas - maxUnavailable)", limit))
 	}
-	if believed >= limit {
+	if believed >= limit && s.mayRemoveUnavailable() {
 		checker.addKnownViolation(staleAvailability, describe)
 		return
 	}

@@ -83,7 +83,7 @@ var (
 	}
 	staleAvailability = &KnownIssue{
 		Slug:        "stale-availability",
-		Description: "A rolling update scales an old ReplicaSet down too far, because it counts pods as available that this ReplicaSet has already been told to delete.",
+		Description: "A rolling update scales an old ReplicaSet down too far, because it still counts pods as available that an earlier scale-down of this ReplicaSet removes.",
 		Reproduce:   "The watch of pods lags, so status.availableReplicas of the old ReplicaSet is above its spec.replicas. The controller removes all pods of an older ReplicaSet, none of which is available. In the same sync, it takes the pods beyond spec.replicas for a surplus.",
 		Check:       "max-unavailable",
 	}

@@ -23,6 +23,30 @@ func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.settledStatus(replicas)
 }
 
+// buildRecreateScaling builds a rollout from v1 to v2 of a Deployment that was scaled to 8. Both of its
+// ReplicaSets have the desired-replicas annotation of the former size.
+func buildRecreateScaling(h *historyBuilder) {
+	h.deployment("web", 8, fields{"type": "Recreate"})
+	h.replicaSetOfSize("web", "v1", 5, 5, 5)
+	h.replicaSetOfSize("web", "v2", 1, 1, 5)
+	h.rollTo("web", "v2")
+}
+
+// buildStaleAvailability builds a rollout from v1 to v2 that scales the ReplicaSet v1 down to a size. Its
+// status has 9 available pods, but its spec.replicas is 8. At least 8 pods must stay available.
+//
+// If unavailable is true, there is a third ReplicaSet, whose only pod is not available.
+func buildStaleAvailability(h *historyBuilder, unavailable bool, size int) {
+	h.deployment("web", 10, rollingUpdate(0, "25%"))
+	if unavailable {
+		h.replicaSetOf("web", "v0", 1, 0)
+	}
+	h.replicaSetOf("web", "v1", 8, 9)
+	h.replicaSetOf("web", "v2", 2, 0)
+	h.rollTo("web", "v2")
+	h.resize(h.find("web-v1"), size).applyAndAnswer()
+}
+
 // buildNamesakeStatus builds a status write for a new ReplicaSet that has the name of a deleted
 // ReplicaSet.
 //
@@ -222,17 +246,11 @@ func TestKnownIssues(t *testing.T) {
 		{"the only active ReplicaSet has the new size and a current annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},
 		{"the only active ReplicaSet is larger and has a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 5, 5) }), nil, "rollout-complete"},
 		{"two active ReplicaSets have stale annotations, strategy Recreate", settling(func(h *historyBuilder) {
-			h.deployment("web", 8, fields{"type": "Recreate"})
-			h.replicaSetOfSize("web", "v1", 5, 5, 5)
-			h.replicaSetOfSize("web", "v2", 1, 1, 5)
-			h.rollTo("web", "v2")
+			buildRecreateScaling(h)
 			h.settledStatus(8)
 		}), recreateScaling, "rollout-complete"},
 		{"two active ReplicaSets have stale annotations, strategy Recreate, paused", settling(func(h *historyBuilder) {
-			h.deployment("web", 8, fields{"type": "Recreate"})
-			h.replicaSetOfSize("web", "v1", 5, 5, 5)
-			h.replicaSetOfSize("web", "v2", 1, 1, 5)
-			h.rollTo("web", "v2")
+			buildRecreateScaling(h)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.settledStatus(8)
 		}), recreateScaling, "rollout-complete"},
@@ -579,29 +597,9 @@ func TestKnownIssues(t *testing.T) {
 			h.list(objects.ReplicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 		}), droppedKey, "rollout-complete"},
-		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by one", func(h *historyBuilder) {
-			h.deployment("web", 10, rollingUpdate(0, "25%"))
-			h.replicaSetOf("web", "v0", 1, 0)
-			h.replicaSetOf("web", "v1", 8, 9)
-			h.replicaSetOf("web", "v2", 2, 0)
-			h.rollTo("web", "v2")
-			h.resize(h.find("web-v1"), 7).applyAndAnswer()
-		}, staleAvailability, "max-unavailable"},
-		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down, and no other has an unavailable pod", func(h *historyBuilder) {
-			h.deployment("web", 10, rollingUpdate(0, "25%"))
-			h.replicaSetOf("web", "v1", 8, 9)
-			h.replicaSetOf("web", "v2", 2, 0)
-			h.rollTo("web", "v2")
-			h.resize(h.find("web-v1"), 7).applyAndAnswer()
-		}, nil, "max-unavailable"},
-		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by two", func(h *historyBuilder) {
-			h.deployment("web", 10, rollingUpdate(0, "25%"))
-			h.replicaSetOf("web", "v0", 1, 0)
-			h.replicaSetOf("web", "v1", 8, 9)
-			h.replicaSetOf("web", "v2", 2, 0)
-			h.rollTo("web", "v2")
-			h.resize(h.find("web-v1"), 6).applyAndAnswer()
-		}, nil, "max-unavailable"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by one", func(h *historyBuilder) { buildStaleAvailability(h, true, 7) }, staleAvailability, "max-unavailable"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down, and no other has an unavailable pod", func(h *historyBuilder) { buildStaleAvailability(h, false, 7) }, nil, "max-unavailable"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by two", func(h *historyBuilder) { buildStaleAvailability(h, true, 6) }, nil, "max-unavailable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHistoryBuilder()

@@ -296,13 +296,7 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 	for _, c := range check.All {
 		checks = append(checks, c.ID)
 	}
-	all = slices.Clone(all)
-	for i := range all {
-		if all[i].UnobservableReason == "" {
-			all[i].Scenarios, all[i].Texts, all[i].Checks = names, texts, checks
-		}
-	}
-	return all, nil
+	return changed(all, func(m *mutant.Mutant) { m.Scenarios, m.Texts, m.Checks = names, texts, checks }), nil
 }
 
 // withGeneralChecks returns the mutants with all general checks instead of the checks that the
@@ -314,10 +308,16 @@ func withGeneralChecks(all []mutant.Mutant) []mutant.Mutant {
 			checks = append(checks, c.ID)
 		}
 	}
+	return changed(all, func(m *mutant.Mutant) { m.Checks = checks })
+}
+
+// changed returns copies of the mutants. It applies the function change to each copy of a mutant that
+// checks can observe.
+func changed(all []mutant.Mutant, change func(*mutant.Mutant)) []mutant.Mutant {
 	all = slices.Clone(all)
 	for i := range all {
 		if all[i].UnobservableReason == "" {
-			all[i].Checks = checks
+			change(&all[i])
 		}
 	}
 	return all
@@ -406,8 +406,8 @@ func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, fl
 }
 
 // removeExecutable removes the executable of the mutant m if a check has detected the mutant, or with
-// --general. It keeps the executable of any other mutant, so that users can investigate. The Builder w has built
-// the executables.
+// --general. It keeps the executable of any other mutant, so that users can investigate. The Builder
+// w has built the executables.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected && !f.general {
 		return nil

@@ -77,13 +77,11 @@ func (s *Store) AwaitRunning(ctx context.Context) error {
 	s.mu.Lock()
 	resumed := s.resumed
 	s.mu.Unlock()
-	if resumed == nil {
-		return ctx.Err()
+	if resumed != nil {
+		select {
+		case <-resumed:
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-resumed:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
