@@ -23,6 +23,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Baseline is what several runs of one scenario without faults have in common. It contains the
@@ -87,16 +88,30 @@ func Combine(observers []*Observer) *Baseline {
 }
 
 // Differences returns a sorted list of texts. Each text says how an object at the end of a run
-// differs from the baseline (runs without faults). With withStatus false, the list leaves out the
-// status of objects.
-func (b *Baseline) Differences(run *Observer, withStatus bool) []string {
-	written, end := b.Written, b.End
-	if !withStatus {
-		written = slices.DeleteFunc(slices.Clone(written), func(resource string) bool { return strings.HasSuffix(resource, statusSuffix) })
-		end = maps.Clone(end)
-		maps.DeleteFunc(end, func(key, _ string) bool { return strings.Contains(key, " status/") })
+// differs from the baseline (runs without faults).
+//
+// With podsReplaced true, faults of the run have ended or replaced pods. The list then leaves out
+// the status of objects, and pods with fixed names that the controllers under test do not create.
+// Nobody creates such a pod again.
+func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
+	if !podsReplaced {
+		return b.End.Differences(run.End(b.Written))
 	}
-	return end.Differences(run.End(written))
+	expected, found := maps.Clone(b.End), run.End(b.Written)
+	for _, facts := range []Facts{expected, found} {
+		maps.DeleteFunc(facts, func(key, _ string) bool { return strings.Contains(key, " status/") || b.isForeignPod(key, run) })
+	}
+	return expected.Differences(found)
+}
+
+// isForeignPod reports whether a key of [Observer.End] names a pod with a fixed name that the
+// controllers under test created neither in the baseline nor in the run.
+func (b *Baseline) isForeignPod(key string, run *Observer) bool {
+	if !strings.HasPrefix(key, objects.PodResource+" ") || strings.HasSuffix(key, "*") { // see [history.Object.StableName]
+		return false
+	}
+	_, created := b.Effects[key]
+	return !created && run.effectsOf(key).created == 0
 }
 
 // header is the comment at the top of a YAML file with a baseline. It explains the file to users

@@ -19,7 +19,7 @@ var sameEndStateCheck = Check{
 	Scope:         general,
 	ExercisedWhen: "A run ends that has a baseline, that is, saved results of runs without faults.",
 	Ignores: "Runs without a baseline. Values that differ between the runs without faults. Annotations, messages of conditions, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write, and the status of objects whose status it does not write. " +
-		"The status, if one of these faults fired: " + strings.Join(sameEndStateStatusExcludes, ", ") + ". " +
+		"If one of these faults fired: the status, and pods with a fixed name that the subject does not create: " + strings.Join(podReplacingFaults, ", ") + ". " +
 		"Nodes, leases, events, pods that have ended, and pods without a controller. Runs in which one of these faults fired: " + strings.Join(sameEndStateExcludes, ", ") + ".",
 	NeedsBaseline: true,
 	New:           newSameEndStateChecker,
@@ -29,10 +29,9 @@ var sameEndStateCheck = Check{
 // run. The check does not compare a run in which one of them fired.
 var sameEndStateExcludes = slices.Concat(desiredStateFaults, []string{"pod-relabel", "pod-disown"})
 
-// sameEndStateStatusExcludes contains faults that end or replace pods. A status may correctly count
-// such pods, for example as failed. If one of these faults fired, the check does not compare the
-// status of objects.
-var sameEndStateStatusExcludes = []string{"pod-churn", "pod-pending", "node-drain", "node-taint", "node-not-ready", "node-stop", "node-cut-off", "node-delete"}
+// podReplacingFaults contains faults that end or replace pods. A status may correctly count such
+// pods, for example as failed. Nobody replaces a pod that a user created without a controller.
+var podReplacingFaults = []string{"pod-churn", "pod-pending", "node-drain", "node-taint", "node-not-ready", "node-stop", "node-cut-off", "node-delete"}
 
 func newSameEndStateChecker(s Settings) Checker {
 	return newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
@@ -41,6 +40,6 @@ func newSameEndStateChecker(s Settings) Checker {
 // compareEndStates returns a description of each difference between the end of the run and the
 // runs without faults. The result compared is always 1, because the end of a run is one fact.
 func compareEndStates(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
-	withStatus := !slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(sameEndStateStatusExcludes, fault) })
-	return 1, b.Differences(run, withStatus)
+	podsReplaced := slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(podReplacingFaults, fault) })
+	return 1, b.Differences(run, podsReplaced)
 }

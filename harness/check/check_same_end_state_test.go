@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -48,6 +49,18 @@ func TestSameEndState(t *testing.T) {
 			h.apply("create", "", objectOf(configMaps, "c", `{"status":{"ready":false}}`))
 			h.fires("pod-churn")
 		}}},
+		"a pod of another controller was deleted": {learnt: withPod(), testCase: testCase{want: Pass, build: func(h *historyBuilder) {
+			createConfigMap(h, "1")
+			h.fires("pod-churn")
+		}}},
+		"a pod of another controller is missing": {learnt: withPod(), testCase: testCase{want: Fail, evidence: "pods ns/guarded-0: found none", build: func(h *historyBuilder) {
+			createConfigMap(h, "1")
+			h.fires("crash")
+		}}},
+		"the subject did not create its pod again": {learnt: withPod("pods ns/guarded-0"), testCase: testCase{want: Fail, evidence: "pods ns/guarded-0: found none", build: func(h *historyBuilder) {
+			createConfigMap(h, "1")
+			h.fires("pod-churn")
+		}}},
 		"no baseline": {testCase: testCase{want: NotExercised, build: func(h *historyBuilder) { createConfigMap(h, "2") }}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,4 +69,16 @@ func TestSameEndState(t *testing.T) {
 			test.verify(t, h, withBaseline(test.learnt), "same-end-state")
 		})
 	}
+}
+
+// withPod returns the baseline oneConfigMap with a pod of a fixed name. The parameter created names
+// further objects that the subject creates.
+func withPod(created ...string) *baseline.Baseline {
+	b := *oneConfigMap
+	b.End, b.Effects = maps.Clone(b.End), maps.Clone(b.Effects)
+	b.End["pods ns/guarded-0"] = "1"
+	for _, key := range created {
+		b.Effects[key] = "1 created, 0 deleted, 0 lost"
+	}
+	return &b
 }
