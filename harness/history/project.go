@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,6 +92,20 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
+// withoutMetadata returns a shallow copy of an API object of a Go type such as Deployment, with empty
+// kind, apiVersion and metadata. It returns any other object as it is.
+func withoutMetadata(obj runtime.Object) any {
+	object := reflect.ValueOf(obj).Elem()
+	if object.Kind() != reflect.Struct || !object.FieldByName("TypeMeta").IsValid() || !object.FieldByName("ObjectMeta").IsValid() {
+		return obj
+	}
+	bare := reflect.New(object.Type()).Elem()
+	bare.Set(object)
+	bare.FieldByName("TypeMeta").SetZero()
+	bare.FieldByName("ObjectMeta").SetZero()
+	return bare.Addr().Interface()
+}
+
 // body returns the fields of an API object as JSON, without kind, apiVersion and metadata. For a
 // pod, it returns only the fields that checks read.
 func body(obj runtime.Object) (json.RawMessage, error) {
@@ -99,9 +115,16 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 			Status corev1.PodStatus `json:"status"`
 		}{trimPodSpec(&pod.Spec), trimPodStatus(&pod.Status)})
 	}
-	encoded, err := json.Marshal(obj)
+	encoded, err := json.Marshal(withoutMetadata(obj))
 	if err != nil {
 		return nil, err
+	}
+	rest, bare := bytes.CutPrefix(encoded, []byte(`{"metadata":{}`))
+	switch {
+	case bare && string(rest) == "}":
+		return nil, nil
+	case bare: // fast path: nothing is decoded
+		return append([]byte("{"), bytes.TrimPrefix(rest, []byte(","))...), nil
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(encoded, &fields); err != nil {

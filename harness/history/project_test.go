@@ -2,9 +2,12 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,5 +66,55 @@ func TestProjectGeneric(t *testing.T) {
 	}
 	if _, found := widget["metadata"]; !found {
 		t.Error("Project changed the object")
+	}
+}
+
+// TestBodyOfTypes verifies that the body of a Go type has all fields except kind, apiVersion and
+// metadata, and that Project does not change the object.
+func TestBodyOfTypes(t *testing.T) {
+	metadata := metav1.ObjectMeta{Name: "a", Namespace: "n", ResourceVersion: "1", CreationTimestamp: metav1.Now(), Labels: map[string]string{"metadata": "x"}}
+	replicas := int32(3)
+	for _, object := range []runtime.Object{
+		&appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment"}, ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{Replicas: &replicas}},
+		&corev1.ConfigMap{ObjectMeta: metadata, Data: map[string]string{"metadata": "x"}, BinaryData: map[string][]byte{"b": {1}}},
+		&corev1.Event{ObjectMeta: metadata, Reason: "Started", InvolvedObject: corev1.ObjectReference{Kind: "Pod"}},
+		&metav1.PartialObjectMetadata{ObjectMeta: metadata},
+	} {
+		before := object.DeepCopyObject()
+		projected, err := Project("things", object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, object); diff != "" {
+			t.Errorf("%T: Project changed the object (-before +after):\n%s", object, diff)
+		}
+		want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"kind", "apiVersion", "metadata"} {
+			delete(want, field)
+		}
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(projected.Body)
+		if got == "" {
+			got = "{}"
+		}
+		equal(t, fmt.Sprintf("%T", object), got, string(text))
+	}
+}
+
+// equal fails the test if two JSON texts differ in more than the order of fields.
+func equal(t *testing.T, name, got, want string) {
+	t.Helper()
+	var a, b any
+	if err := errors.Join(json.Unmarshal([]byte(got), &a), json.Unmarshal([]byte(want), &b)); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }

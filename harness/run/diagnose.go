@@ -40,15 +40,18 @@ type snapshot struct {
 	files   []snapshotFile
 }
 
-// snapshotFile is one file of a run's diagnostics, such as pods.yaml. It stays in memory until the
+// snapshotFile is one file of a run's diagnostics, such as pods.json. It stays in memory until the
 // run knows that the diagnostics are needed.
 type snapshotFile struct {
-	name    string
+	name    string // a list of objects in JSON has the extension jsonExtension
 	content []byte
-	objects bool // true: content is a list of objects in JSON, which write converts to YAML
 }
 
-// add adds a text file to the snapshot, which contains the diagnostics of a run in memory.
+// jsonExtension is the extension of files with lists of objects, until convertDiagnostics converts
+// them to YAML.
+const jsonExtension = ".json"
+
+// add adds a file to the snapshot, which contains the diagnostics of a run in memory.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
@@ -86,7 +89,7 @@ func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\
 
 // snapshotObjects adds the recorded objects and the Events in the recorded namespace to a
 // snapshot, the argument diagnostics. It keeps them as JSON text, because most snapshots are never
-// written. The method snapshot.write converts the text to YAML.
+// written. convertDiagnostics converts the text to YAML.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
@@ -105,7 +108,7 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
 			continue
 		}
-		diagnostics.files = append(diagnostics.files, snapshotFile{name: resource.Resource + ".yaml", content: list, objects: true})
+		diagnostics.add(resource.Resource+jsonExtension, list)
 	}
 	return errors.Join(errs...)
 }
@@ -159,31 +162,45 @@ func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }
 
-// removeNeedlessDiagnostics removes the diagnostics of a run in virtual time, if all objects
-// converged and the run did not fail. The program gauntlet-virtual always writes the diagnostics,
-// because it does not know the verdict. See [snapshot.neededFor].
-func (d directory) removeNeedlessDiagnostics(result *reports.Run) error {
+// finishDiagnostics completes the diagnostics that gauntlet-virtual has written. This program always
+// writes them, because it does not know the verdict. If the run needs no diagnostics, as
+// [snapshot.neededFor] says, finishDiagnostics removes them.
+func (d directory) finishDiagnostics(result *reports.Run) error {
 	_, err := os.Stat(filepath.Join(d.diagnostics(), pendingName))
-	if err == nil || result == nil || result.Verdict == check.Fail {
-		return nil
+	if err == nil || result.Verdict == check.Fail {
+		return convertDiagnostics(d.diagnostics())
 	}
 	return os.RemoveAll(d.diagnostics())
 }
 
 // write writes the diagnostics in the snapshot to files in the directory dir, which it creates.
+// Lists of objects stay JSON; see [convertDiagnostics].
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	var errs []error
 	for _, file := range s.files {
-		content := file.content
-		var err error
-		if file.objects {
-			content, err = toYAML(content)
+		errs = append(errs, os.WriteFile(filepath.Join(dir, file.name), file.content, 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// convertDiagnostics converts the lists of objects in a directory of diagnostics from JSON to YAML.
+// It replaces each file, for example pods.json by pods.yaml. A file that it cannot convert stays.
+func convertDiagnostics(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*"+jsonExtension))
+	errs := []error{err}
+	for _, file := range files {
+		list, err := os.ReadFile(file)
+		if err == nil {
+			list, err = toYAML(list)
 		}
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file.name), content, 0o644)
+			err = os.WriteFile(strings.TrimSuffix(file, jsonExtension)+".yaml", list, 0o644)
+		}
+		if err == nil {
+			err = os.Remove(file)
 		}
 		errs = append(errs, err)
 	}

@@ -244,16 +244,19 @@ func TestSnapshotNeededFor(t *testing.T) {
 	}
 }
 
-// TestSnapshotWrite verifies that write writes objects as YAML without managed fields. An invalid
-// file must not prevent the other files.
+// TestSnapshotWrite verifies that diagnostics contain objects as YAML without managed fields. An
+// invalid file must not prevent the other files.
 func TestSnapshotWrite(t *testing.T) {
 	diagnostics := &snapshot{files: []snapshotFile{
-		{name: "invalid.yaml", content: []byte("{"), objects: true},
-		{name: "pods.yaml", objects: true, content: []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"x"}]}}]}`)},
+		{name: "invalid.json", content: []byte("{")},
+		{name: "pods.json", content: []byte(`{"kind":"PodList","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"x"}]}}]}`)},
 	}}
 	diagnostics.add("subject-0.metrics.txt", unavailable(subject.ErrNoDebugEndpoint))
 	dir := filepath.Join(t.TempDir(), "diagnostics")
-	if err := diagnostics.write(dir); err == nil {
+	if err := diagnostics.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := convertDiagnostics(dir); err == nil {
 		t.Error("no error for objects that cannot be decoded")
 	}
 	for name, want := range map[string]string{

@@ -116,8 +116,7 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	}
 	if o.inVirtualTime() {
 		defer s.unlock()
-		result, err := s.checkHistory(nil, s.recordInVirtualTime(ctx))
-		return result, errors.Join(err, s.dir.removeNeedlessDiagnostics(result))
+		return s.checkHistory(nil, s.recordInVirtualTime(ctx))
 	}
 	if err = s.setUp(ctx); err == nil {
 		err = s.runPhases(ctx)

@@ -277,12 +277,22 @@ func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Ru
 	if result == nil {
 		return nil, runErr
 	}
-	if diagnostics.neededFor(result) {
-		if err := diagnostics.write(s.dir.diagnostics()); err != nil {
-			s.progress("writing the diagnostics failed: %v", err)
-		}
+	if err := s.writeDiagnostics(diagnostics, result); err != nil {
+		s.progress("writing the diagnostics failed: %v", err)
 	}
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
+}
+
+// writeDiagnostics writes the diagnostics if the run needs them; see [snapshot.neededFor]. For a run
+// in virtual time, whose diagnostics are files already, it removes those that the run does not need.
+func (s *Session) writeDiagnostics(diagnostics *snapshot, result *reports.Run) error {
+	if s.inVirtualTime() {
+		return s.dir.finishDiagnostics(result)
+	}
+	if !diagnostics.neededFor(result) {
+		return nil
+	}
+	return errors.Join(diagnostics.write(s.dir.diagnostics()), convertDiagnostics(s.dir.diagnostics()))
 }
 
 // tearDown stops everything that setUp started, in reverse order. If the run was aborted, tearDown
