@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
@@ -31,19 +32,21 @@ type userSequence struct {
 	do func(*users)
 }
 
-// userSequences has all sequences. Most generated scenarios have two of them. A scenario that is
+// userSequences has all sequences. Most generated scenarios have three of them. A scenario that is
 // longer than the profile's own duration has more.
 var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownCheap},
 	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
 	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
-	{weight: 1, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
-	{weight: 2, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
+	{weight: 2, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
+	{weight: 3, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
 	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
 	{weight: 1, do: (*users).deleteSlowly},
-	{weight: 1, do: (*users).deleteEndpoints},
+	{weight: 2, do: (*users).deleteEndpoints},
+	{weight: 1, do: (*users).annotateDeployment},
+	{weight: 1, do: (*users).flapUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
 	{weight: 2, do: (*users).rollOutUnanswered, kinds: []faults.Type{watches.Delay, requests.Lost}},
 }
@@ -404,6 +407,42 @@ func (u *users) deleteEndpoints() {
 	u.createService(o)
 	deletion := u.deleteObject(endpoints)
 	deletion.After, deletion.Operation.(*scenario.Delete).Propagation = 2*time.Second, scenario.Background
+}
+
+// annotateDeployment sets annotations of a Deployment, of which the controller copies some to the
+// ReplicaSets. It starts a rollout, and then removes an annotation.
+func (u *users) annotateDeployment() {
+	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.step(&scenario.Annotate{Target: o.Target, Annotations: map[string]string{"example.com/team": "paint", corev1.LastAppliedConfigAnnotation: "{}"}})
+	u.rollOutNext(o).After = time.Second
+	u.untilAvailable(o)
+	u.step(&scenario.Annotate{Target: o.Target, Annotations: map[string]string{"example.com/note": "two words"}, Remove: []string{"example.com/team"}})
+}
+
+// flapUnseen makes a pod behind a Service unready for about a second. The controller receives its own
+// updates of the Endpoints 2 seconds late, so the cached Endpoints already have the address again.
+func (u *users) flapUnseen() {
+	served := func(o *object) bool {
+		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {
+			return service(s) && s.Name == o.Name && !s.create.PublishNotReadyAddresses
+		})
+	}
+	o := u.pick(served)
+	if o == nil {
+		if o = u.pick(func(o *object) bool { return active(o) && u.withoutService(o) }); o == nil {
+			return
+		}
+		u.createService(o).create.PublishNotReadyAddresses = false
+	}
+	u.untilAvailable(o)
+	u.inject(watches.Delay.Name, scenario.Done, 4*time.Second, fmt.Sprintf("{resource: %s, delay: 2s}", resource(kube.Endpoints)))
+	u.inject(podfaults.Churn.Name, scenario.Done, 700*time.Millisecond, fmt.Sprintf("{action: unready, selector: app=%s, every: 400ms, times: 1, downtime: %s}", o.Name, longDowntime))
+	u.faults[len(u.faults)-1].From = 500 * time.Millisecond
+	u.enqueue(o).After = 5 * time.Second
 }
 
 // rollOutUnanswered starts a rollout in which the response to the create of the ReplicaSet is lost.

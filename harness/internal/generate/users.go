@@ -68,7 +68,8 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
 	}
-	next := faults.PickTime(u.Rand, 0, u.profile.duration/2, timeStep)
+	pause := u.profile.duration / 3 // between two sequences
+	next := faults.PickTime(u.Rand, 0, pause, timeStep)
 	for at := time.Duration(0); ; {
 		gap := u.gap()
 		if at += gap; at > duration || len(u.steps) >= stepsMax {
@@ -77,7 +78,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 		before := len(u.steps)
 		if at >= next {
 			u.sequence()
-			next += u.profile.duration / 2
+			next += pause
 		}
 		for len(u.steps) == before { // the loop ends, because the operation scale is always possible
 			userOperations[weighted(u.Rand, userOperations, func(o userOperation) int { return o.weight })].do(u)
