@@ -49,15 +49,18 @@ type Results struct {
 	Interrupted string
 }
 
-// failedStartsMax is how many consecutive runs may fail to start. The campaign then ends. After
-// fewer failed starts, it continues, because the reason may be temporary.
+// failedStartsMax is the number of consecutive failed starts after which the campaign ends. A start
+// fails if the run has no report. After fewer failed starts, the campaign continues, because the
+// reason may be temporary.
 const failedStartsMax = 3
 
-// Run starts runs until Series ends, Duration has passed, or ctx ends. If ctx ends, Run returns no
-// error: [Results.Interrupted] says after how many runs.
+// Run makes the runs of o.Series, several at the same time, and returns their results. After
+// o.Duration, or after ctx has ended, Run starts no further run, and waits for the runs in
+// progress. The end of ctx is not an error: [Results.Interrupted] says how many runs were
+// completed.
 //
-// An error means that the campaign could not continue. The returned results are valid even with an
-// error.
+// An error means that the campaign could not continue, for example because several consecutive runs
+// could not start. The returned results are valid even with an error.
 func Run(ctx context.Context, o Options) (Results, error) {
 	var results Results
 	failed := map[int]*reports.Run{} // the runs that did not pass, by their index in the series

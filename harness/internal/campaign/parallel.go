@@ -13,14 +13,15 @@ import (
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
 // RunParallel makes the runs of a series, several at the same time. The argument parallel is the
-// maximum number.
+// maximum number of runs at the same time.
 //
-// After each run, it calls the function take, never concurrently. The arguments are the run's index
-// in the series, the run, and the error of the attempt.
+// The argument take is a callback: RunParallel calls it after each run, and never concurrently. The
+// arguments of take are the run's index in the series, the run's report, and the error of the
+// attempt.
 //
-// RunParallel returns the first error of the series or of the function take. After such an error,
-// or after ctx has ended, no further run starts. RunParallel then waits for the runs in progress.
-// An attempt's error does not end the series by itself: the function take decides whether it does.
+// RunParallel returns the first error of the series or of take. After such an error, or after ctx
+// has ended, no further run starts. RunParallel then waits for the runs in progress. An attempt's
+// error does not end the series by itself: the callback take decides whether it does.
 func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()

@@ -254,16 +254,18 @@ func churn(fault scenario.Fault) (Pods, bool) {
 	return "", false
 }
 
-// untilEnd reports whether a fault makes pods unready for its whole duration. The parameter
-// downtime of the fault is then at least as long as the fault.
+// untilEnd reports whether a fault makes pods unready until the fault ends. It returns true if the
+// fault's parameter "downtime" is at least as long as fault.For. It returns false if one of the two
+// is not set.
 func untilEnd(fault scenario.Fault) bool {
 	downtime, err := time.ParseDuration(fault.Params.Text("downtime"))
 	return err == nil && fault.For > 0 && downtime >= fault.For
 }
 
-// selects reports whether a fault on pods may act on the pods of a Deployment or Service. It
-// compares the pods' labels with the selector or the name prefix of the fault. If the workload
-// does not say the pods' labels, it uses the selector of the Service instead.
+// selects reports whether a fault on pods may act on the pods of a Deployment or Service. A fault
+// selects pods by a name prefix or by a label selector. For a prefix, selects compares the prefix
+// with the pods' label "app". If the workload does not say the pods' labels, selects uses the
+// selector of the Service instead.
 func selects(fault scenario.Fault, o *object) bool {
 	set := o.labels
 	if set == nil {

@@ -97,7 +97,9 @@ func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
 }
 
-// learn makes the runs without faults, and plans the search from the histories of these runs.
+// learn makes the runs without faults, and plans the search from the histories of these runs. It
+// sets s.plan and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
+// workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {
@@ -128,7 +130,9 @@ func (s *search) learn(ctx context.Context) error {
 }
 
 // try makes one run for each of the given trials that has no result yet. A trial is a run with a
-// fault at one place, or with faults at two places.
+// fault at one place, or with faults at two places. try stores each result in s.results and in
+// results.jsonl. If ctx ends or the time budget is used up, try returns nil early. It returns an
+// error if too many consecutive runs could not start, or if a result cannot be stored.
 func (s *search) try(ctx context.Context, trials []trial) error {
 	left := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { _, tried := s.results[t.id()]; return tried })
 	var attempts []campaign.Attempt
@@ -157,8 +161,8 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 // errNotStarted means that a run has no result because it could not start.
 var errNotStarted = errors.New("the run could not start")
 
-// failedStartsMax is how many consecutive runs may fail to start. The search then ends with an
-// error.
+// failedStartsMax is the number of consecutive failed starts after which the search ends with an
+// error. After fewer failed starts, the search continues, because the reason may be temporary.
 const failedStartsMax = 3
 
 // tryOne makes the run of a trial and stores the result. A trial injects the faults of one or
@@ -190,9 +194,10 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	return s.note(t, result)
 }
 
-// check determines the result of a trial (a run with faults) from the run's report. The argument
-// seen says which faults fired and which step failed. check ignores failures that the runs without
-// faults show too.
+// check returns the result of a trial (a run with faults), which it determines from the run's
+// report. The argument seen says which faults fired and which step failed. check ignores failures
+// that the runs without faults show too. If only a step of the workload failed, the verdict is
+// unknown.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
 	if own.Verdict == check.Pass && seen.failedStep != "" {
@@ -201,7 +206,8 @@ func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	return result{Trial: t.id(), Fired: seen.firedAll(t.mustFire()), Verdict: own.Verdict, Reason: own.Reason, Directory: run.Directory, run: &own}
 }
 
-// series returns an iterator over the runs to make. The iterator ends early when the function
+// series returns an iterator over the given attempts, each of which makes one run. The argument
+// goesOn is a callback, which the iterator calls before each attempt. The iterator ends early when
 // goesOn returns false, for example because the time budget is used up.
 func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
@@ -216,11 +222,11 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 // runObserver records which faults of a run fired, and whether a step of its workload failed.
 type runObserver struct {
 	fired      map[int]bool // by the index of a fault in the scenario: true if the fault fired
-	failedStep string       // the step that failed, as text; empty if none did
+	failedStep string       // the last step that failed, as text; empty if none did
 }
 
-// observe reads the next record of the run's history. It notes which faults fired, and which step
-// failed.
+// observe reads the next record of the run's history. If the record says that a fault fired or that
+// a step failed, observe stores this in w.
 func (w *runObserver) observe(r *history.Record) {
 	switch {
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:

@@ -33,13 +33,17 @@ type LearntWrite struct {
 	// Changed is true if the write changed the object. It is false for a refused write, and for an
 	// update that writes what the object already contained.
 	Changed bool
-	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It has
-	// the last event of each object that refers to the written object. An example is a pod of a
-	// written ReplicaSet. It also has the last event of each object to which the written object
-	// refers. Objects that refer to an owner of the written object count too.
+	// View has the watch events on which the write may depend, as indexes of Lesson.Events. For
+	// each object in Related, it has the last event that the writing replica had received. It has
+	// no event for an object that the replica did not receive in an event, but for example in a
+	// list.
 	View []int
-	// Related has the keys of the objects with an event in View, and the key of the written
-	// object. A key is the object's resource, namespace and name.
+	// Related has the keys of the objects on which the write may depend: the written object, and
+	// objects with a reference. A key is the object's resource, namespace and name. An object has a
+	// reference if it refers to the written object or to an owner of the written object, such as a
+	// pod of a written ReplicaSet. The opposite direction counts too: the written object or its
+	// owner refers to the object. The replica must have received the object before the write. See
+	// [knownObjects.roots].
 	Related []string
 
 	object  string          // the key of the written object
@@ -48,17 +52,17 @@ type LearntWrite struct {
 }
 
 // LearntEvent is a watch event that the controllers under test received, with the writes that may
-// depend on it.
+// depend on the event.
 type LearntEvent struct {
 	Event
-	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. These
-	// are the writes whose field View has the event.
+	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. The field
+	// View of each of these writes contains the event.
 	Writes []int
-	// Related is true if a write of the controllers under test may depend on the event's object,
-	// in any version. The field View of LearntWrite says which objects these are.
+	// Related is true if at least one write of the controllers under test may depend on the event's
+	// object. The write may depend on another version of the object than the one in this event.
 	Related bool
-	// Repeats is true if the event shows the controller nothing new. The object has the same
-	// content as in the version that the same replica of the controllers received before.
+	// Repeats is true if the event shows the controller nothing new. The object then has the same
+	// content as in the previous event that the same replica received for the object.
 	Repeats bool
 	// Late is true if the event arrived after the end of the workload.
 	Late bool
@@ -93,8 +97,11 @@ type sentWrite struct {
 	request *history.Request
 }
 
-// Learn reads the history of a run without faults. It ignores leases, Events and access reviews;
-// see [history.Request.IsWrite].
+// Learn reads the history of a run without faults, and returns the [Lesson] of this run. The lesson
+// has the writes that the controllers under test sent, and the watch events that they received. It
+// also says which writes may depend on which events. Learn ignores writes of leases, Events and
+// access reviews; see [history.Request.IsWrite]. It returns an error only if the history cannot be
+// read.
 func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 	l := &learner{lesson: Lesson{Observer: baseline.NewObserver()}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
 	for record, err := range records {
@@ -115,7 +122,9 @@ func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 	return &l.lesson, nil
 }
 
-// observe reads the next record of the history, and adds what it shows to the lesson.
+// observe reads the next record of the history, and adds what happened in this record to the
+// lesson. The lesson gets the writes of the controllers under test, and the watch events that they
+// received.
 func (l *learner) observe(r *history.Record) {
 	l.lesson.Observer.Observe(r)
 	switch {
@@ -138,8 +147,10 @@ func (l *learner) observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object. From these versions, the learner determines
-// which objects refer to each other.
+// commit stores the committed version of an object in l.known. From these versions, the learner
+// finds out which objects refer to each other. commit also adds the resourceVersion to the commits
+// of the lesson. If the object is being deleted, the commit belongs to the last delete of the
+// object without a resourceVersion.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
@@ -169,8 +180,8 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver adds a watch event that the controllers under test received to the lesson. The lesson is
-// what the search learns from the run.
+// deliver adds a watch event that the controllers under test received to the lesson. It does not
+// add events from before the chaos phase, or events of leases, Events and access reviews.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := d.Object.Ref.String()

@@ -9,8 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome has the results of a search for failures so far. The search is what `gauntlet explore`
-// does. The results include those of earlier calls of [Run] that were interrupted.
+// Outcome has the results of a search so far. The search tries faults at the writes and watch
+// events of a run, as `gauntlet explore` does. The results include those of earlier calls of [Run]
+// that were interrupted.
 type Outcome struct {
 	Plan *Plan
 	// Baseline has the runs without faults, from which the search learned.
@@ -31,11 +32,11 @@ type Outcome struct {
 	Unreadable []string
 }
 
-// Counts has the number of places at which faults can be injected. It also says how the runs ended
-// that injected these faults.
+// Counts counts places, or pairs of places, at which the search injects faults. There is one run
+// for each place or pair. Counts also says how these runs ended.
 type Counts struct {
-	Places int // all places, even those that were not tried
-	Tried  int
+	Places int // all places or pairs, even those that were not tried
+	Tried  int // the places or pairs whose run has ended
 	Fired  int // the runs in which every fault of the place fired
 	Failed int // the runs that show a failure
 

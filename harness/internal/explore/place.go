@@ -258,8 +258,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of a scenario, to which it adds the faults of the place. The argument
-// calm is this scenario, which must have no faults.
+// Scenario returns a copy of the scenario calm with the faults of the place. The scenario calm must
+// have no faults.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
@@ -290,8 +290,8 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of a scenario, to which it adds the faults of the trial. The argument
-// calm is this scenario, which must have no faults.
+// scenario returns a copy of the scenario calm with the faults of the trial. The scenario calm must
+// have no faults. The copy has another name and description.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {

@@ -55,7 +55,8 @@ const (
 	withoutLater = "the subject does not write the same object again"
 )
 
-// NewPlan plans a search from the lessons, which are what runs without faults show about the
+// NewPlan returns the plan of a search. The plan has the places that the search tries, and the
+// numbers of places that it prunes. The lessons are what runs without faults show about the
 // controllers under test. The argument resources has the resources that a fault of the scenario may
 // name.
 func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
@@ -119,7 +120,9 @@ func (l *Lesson) has(p Place) bool {
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
 }
 
-// addWrites plans a fault with the given action at each write of the controllers under test.
+// addWrites adds a place with the given action for each write of the controllers under test. It
+// counts a place as pruned if a fault at the write cannot matter, for example because the API
+// server refused the write.
 func (p *planner) addWrites(action Action) {
 	previous := history.Version(0) // the resourceVersion that the last changing write committed
 	for i := range p.lesson.Writes {
@@ -148,8 +151,9 @@ func (l *Lesson) follows(before, version history.Version) bool {
 	return ok && i > 0 && l.commits[i-1] == before
 }
 
-// addEvents plans a fault with the given action at each watch event that the controllers under test
-// received.
+// addEvents adds a place with the given action for each watch event that the controllers under test
+// received. It counts a place as pruned if a fault at the event cannot matter, for example because
+// no write depends on the event.
 func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -177,12 +181,12 @@ func (e *LearntEvent) cannotMatter() string {
 	return ""
 }
 
-// addStale plans faults in which the controllers restart and list outdated objects. They may then
-// repeat a write.
+// addStale adds places with the action stale. At such a place, the controllers restart and list
+// outdated objects, so that they may repeat a write.
 //
-// Such a fault needs a watch event on which the repeated write depends, and a later write of the
-// same object. The restart follows the later write, and the list shows the objects as they were at
-// the event.
+// A place needs a watch event on which the repeated write depends, and a later write of the same
+// object. The restart follows the later write, and the list shows the objects as they were at the
+// event.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -207,9 +211,9 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object again, after an earlier write. The earlier
-// write changed the same object, and depends on the event e. A controller that forgets the later
-// writes may repeat the earlier one.
+// laterWrites returns writes that change an object which an earlier write has changed. The earlier
+// write depends on the event e, and the later writes come after it. A controller that forgets the
+// later writes may repeat the earlier write.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite

@@ -53,12 +53,14 @@ func (k *knownObjects) received(key, replica string, o *history.Object) {
 	k.seen[key][replica] = o
 }
 
-// content returns the version of an object that a replica received last, or nil. The key is the
-// object's resource, namespace and name, such as "pods gauntlet/web-1".
+// content returns the version of an object that a replica received last in a watch event. It
+// returns nil if the replica received no such event. The argument key is the object's resource,
+// namespace and name, such as "pods gauntlet/web-1".
 func (k *knownObjects) content(key, replica string) *history.Object { return k.seen[key][replica] }
 
-// target returns the object that a request writes. If the request contains the whole object,
-// target returns the object in the request. Otherwise it returns the newest known version.
+// target returns the object that a request writes. If the request contains the whole object, target
+// returns the object in the request. Otherwise it returns the newest known version. If no version
+// is known, the result has only the resource, namespace and name.
 func (k *knownObjects) target(r *history.Request) *history.Object {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 	known := k.byKey[ref.String()]
@@ -100,8 +102,9 @@ func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	return roots
 }
 
-// refers reports whether the object with the given key belongs to one of the roots. It does if it
-// is a root, if it refers to a root, or if a root refers to it.
+// refers reports whether the object with the given key belongs to one of the roots, which
+// [knownObjects.roots] has returned. The object belongs to a root if it is the root, if it refers
+// to the root, or if the root refers to it. An unknown object belongs to no root.
 func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	object := k.byKey[key]
 	return object != nil && slices.ContainsFunc(roots, func(root *knownObject) bool {
@@ -122,8 +125,8 @@ func (o *knownObject) refersTo(other *knownObject) bool {
 	return o.selector != nil && o.selector.Matches(labels.Set(other.Labels)) || slices.Contains(o.names, other.Name)
 }
 
-// withReferences returns the object with its selector and the names in its fields. By these, the
-// object may refer to other objects.
+// withReferences returns the object o together with its label selector and the names in its fields.
+// Through the selector and the names, the object may refer to other objects.
 func withReferences(o *history.Object) *knownObject {
 	known := &knownObject{Object: o}
 	var body map[string]any

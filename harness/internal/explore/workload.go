@@ -10,12 +10,13 @@ import (
 // settleWithin is the time limit of each await step that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without its faults. The search adds the faults of a
-// place to this copy.
+// WithoutFaults returns a copy of the scenario without its faults, and without the list of checks
+// that the scenario exercises. The search adds the faults of a place to this copy.
 //
 // Faults begin only during the workload, so the workload must last until the last write of the
-// controllers under test. WithoutFaults therefore adds steps at the end of the workload, which wait
-// until all objects have settled.
+// controllers under test. WithoutFaults therefore adds await steps at the end of the workload.
+// There is one such step for each object for which the function settled returns a condition. The
+// workload of the scenario itself must wait for all other objects.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -29,12 +30,13 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition with which a step can await that an object has settled.
+// settled returns the condition that an await step must use to wait until the object target is
+// settled. An object is settled when its controller has carried out the object's spec. The
+// condition depends on the Kind of target, because not every Kind has every condition:
 //
-//   - The condition is "complete" if the Kind has this condition and no step pauses the object.
+//   - The condition is "complete" if the Kind has this condition and no step of s pauses target.
 //   - Otherwise, the condition is "available" if the Kind has this condition.
-//   - Otherwise settled returns false, and the workload of the scenario must
-//     await the object itself.
+//   - Otherwise, settled returns "" and false: the Kind has no suitable condition.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
@@ -49,7 +51,7 @@ func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool
 }
 
 // conditionsOf returns the conditions that a step can await for objects of a Kind, such as
-// "complete".
+// "complete". For an unknown Kind, it returns nil.
 func conditionsOf(kind scenario.Kind) []scenario.Until {
 	for _, known := range scenario.Kinds() {
 		if known.Kind == kind {

@@ -42,8 +42,9 @@ type Campaign struct {
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
 	Scenario string `json:"scenario,omitempty"`
-	// Units lists the failures that the campaign shrinks, or the scenarios that it explores. Each
-	// unit is one index of the Job. If Units is empty, the campaign makes runs of seeds instead.
+	// Units lists the failures that the campaign shrinks, or the scenarios that it explores as
+	// `gauntlet explore` does. Each unit is one index of the Job. If Units is empty, the campaign
+	// makes runs of seeds instead.
 	Units []Unit `json:"units,omitempty"`
 	// Of is the name of the campaign whose failures this campaign shrinks. It is empty if this
 	// campaign shrinks nothing.
@@ -95,8 +96,8 @@ func (c *Campaign) Validate() error {
 	return nil
 }
 
-// Command returns the command line with which a user can repeat one run of the campaign without a
-// cluster.
+// Command returns a command line that repeats one run or exploration of the campaign without a
+// cluster. Reports show this command to users.
 func (c *Campaign) Command(u Unit) string {
 	if u.Scenario != "" {
 		return fmt.Sprintf("bin/gauntlet explore %s --subject=%s --provider=%s --at=%s", u.Scenario, u.Subject, c.Provider, strings.Join(c.Faults, ","))
@@ -116,8 +117,9 @@ func (c *Campaign) Command(u Unit) string {
 	return strings.Join(words, " ")
 }
 
-// Explores reports whether the campaign explores scenarios. Each of its units then has a scenario of
-// its own.
+// Explores reports whether the campaign explores scenarios, as `gauntlet explore` does. Each unit
+// of the campaign then has a scenario of its own. Explores returns false for a campaign that makes
+// runs of seeds or shrinks failures.
 func (c *Campaign) Explores() bool { return len(c.Units) > 0 && c.Of == "" }
 
 // indexes returns the number of completion indexes of the campaign's Indexed Job. One pod at a time
@@ -182,8 +184,9 @@ func (c *Campaign) encode() []byte {
 	return encoded
 }
 
-// Unit identifies one run, shrink or exploration of a campaign by its seed and its subject, the
-// controllers under test.
+// Unit identifies one run, shrink or exploration of a campaign by its seed and its subject (the
+// controllers under test). A shrink makes the scenario of a failure smaller, as `gauntlet shrink`
+// does. An exploration tries faults at many places of a scenario, as `gauntlet explore` does.
 type Unit struct {
 	Seed    uint64 `json:"seed"`
 	Subject string `json:"subject"`

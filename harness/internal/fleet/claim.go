@@ -84,7 +84,8 @@ func (k *Cluster) ReadClaim(ctx context.Context, name, claim, image, dir string)
 	return nil
 }
 
-// receive runs a command in a pod, and extracts the archive that the command prints to dir.
+// receive runs a command in a pod, and extracts the command's output to the directory dir. The
+// output is an archive, as [Export] writes it.
 func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir string) error {
 	reader, writer := io.Pipe()
 	var stderr bytes.Buffer
@@ -105,7 +106,8 @@ func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir
 	return err
 }
 
-// exec runs a command in the container of the pod that reads a campaign's PersistentVolumeClaim.
+// exec runs a command in the container of the pod that reads a campaign's PersistentVolumeClaim. It
+// writes the output of the command to stdout and stderr.
 func (k *Cluster) exec(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error {
 	if k.Exec != nil {
 		return k.Exec(ctx, pod, command, stdout, stderr)
@@ -180,8 +182,8 @@ func (k *Cluster) readerPod(ctx context.Context, job string) (name string, err e
 	return name, errors.Join(err, fatal)
 }
 
-// Export writes the files of a campaign to out, as a compressed archive. The pod that reads a
-// campaign's PersistentVolumeClaim calls it.
+// Export writes all files of a campaign in the store to out, as a compressed archive. The pod that
+// reads a campaign's PersistentVolumeClaim calls Export.
 func Export(ctx context.Context, store Store, campaign string, out io.Writer) error {
 	names, err := store.List(ctx, campaign+"/")
 	if err != nil {

@@ -23,8 +23,8 @@ type Cluster struct {
 	// Config is the client configuration with which gauntlet runs commands in a pod. Only
 	// [Cluster.ReadClaim] needs it.
 	Config *rest.Config
-	// Exec is nil, except in tests. In tests, it stands for the function that runs a command in a
-	// pod.
+	// Exec replaces, in tests, the function that runs a command in a pod. Outside of tests, it is
+	// nil.
 	Exec func(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error
 }
 
@@ -157,7 +157,7 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 }
 
 // pods returns the pods of a campaign that are in the given phase. If gauntlet may not list pods,
-// it returns none, because the status without pods is still useful.
+// pods returns nil and no error, because the campaign's status is useful without pods too.
 func (k *Cluster) pods(ctx context.Context, name string, phase corev1.PodPhase) ([]corev1.Pod, error) {
 	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: campaignLabel + "=" + name, FieldSelector: "status.phase=" + string(phase), ResourceVersion: "0",
@@ -193,7 +193,8 @@ func (k *Cluster) failure(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// waiting returns how many pods of a campaign cannot start, and the reason of the first of them.
+// waiting returns how many pods of a campaign cannot start, and why the first of these pods cannot
+// start.
 func (k *Cluster) waiting(ctx context.Context, name string) (n int, reason string, err error) {
 	pods, err := k.pods(ctx, name, corev1.PodPending)
 	for i := range pods {

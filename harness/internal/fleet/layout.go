@@ -71,8 +71,8 @@ type resultFile struct {
 	base    string // the seed and the name of the controllers under test; see [Unit.base]
 }
 
-// parseResult splits the name of a file in the store into its parts. The bool is false if the file
-// is not the result of a run.
+// parseResult splits the name of a file in the store into its parts. The second result is false if
+// the file does not contain the result of a run.
 func parseResult(name string) (resultFile, bool) {
 	attempt, file, ok := strings.Cut(name, "/"+resultsDir+"/")
 	base, isResult := strings.CutSuffix(file, resultSuffix)

@@ -119,7 +119,9 @@ func (m *Merged) choose(names []string) map[string]resultFile {
 	return first
 }
 
-// read reads from the store the result of a unit, which is one run of the campaign.
+// read reads the result of a unit, which is one run of the campaign, from the store. The argument
+// result has the name of the file. If the file has the result of another seed, read returns an
+// error.
 func read(ctx context.Context, store Store, unit Unit, result resultFile) (*reports.Run, error) {
 	content, err := store.Get(ctx, result.name)
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 // ErrNothingToShrink means that no check failed in the runs of a campaign.
 var ErrNothingToShrink = errors.New("found no run in which a check failed; expected at least one")
 
-// shrunkMax is how many failures a campaign shrinks at most. The Job has all of them in an argument and
-// in an annotation, whose sizes are limited.
+// shrunkMax is the maximum number of failures that a campaign shrinks. The Job contains a list of
+// these failures in an argument and in an annotation, whose sizes are limited.
 const shrunkMax = 1000
 
-// Shrinking returns a campaign with the given name that shrinks the failures of the campaign m. It
-// shrinks the smallest run of each failure group. Its Job has one index for each group, at most
-// 1000.
+// Shrinking returns a campaign with the given name that shrinks the failures of the campaign m. The
+// new campaign shrinks the smallest run of each failure group. Its Job has one index for each
+// group, and at most 1000 indexes. Without a failure, the error wraps [ErrNothingToShrink].
 func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	c := m.Campaign
 	if len(c.Units) > 0 {
@@ -72,8 +72,9 @@ func JobLike(other *batchv1.Job, c *Campaign) *batchv1.Job {
 	return job
 }
 
-// Failed reads the report of a failed run from the store, and extracts the run directory to dir.
-// The campaign c shrinks this failure.
+// Failed returns the report of the run whose failure this campaign shrinks, and extracts the run
+// directory to dir. The argument failure identifies the run, which belongs to the earlier campaign
+// c.Of. The field Directory of the report is then dir.
 func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir string) (*reports.Run, error) {
 	unit := Unit{Seed: failure.Seed, Subject: failure.Subject}
 	if !c.Seeds.contains(unit.Seed) {

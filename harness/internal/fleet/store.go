@@ -65,8 +65,9 @@ func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
 	return os.ReadFile(d.path(name))
 }
 
-// List returns the names of all files in the store that begin with prefix, sorted. It walks only
-// the directory that is named in prefix.
+// List returns the names of all files in the store that begin with prefix, sorted. To save time, it
+// reads only the directory of prefix, and the directories below it. For example, List reads only
+// the directory nightly for the prefix "nightly/".
 func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	top, _ := path.Split(prefix)
 	var names []string

@@ -50,12 +50,12 @@ type Worker struct {
 
 // These are the limits after which a worker, the program in each pod of a campaign, gives up.
 const (
-	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
-	// an error.
+	// failedStartsMax is the number of consecutive failed starts of runs after which the attempt
+	// ends with an error.
 	failedStartsMax = 3
-	// killedMax is how many pods may be killed during the same run. The next pod then does not make
-	// this run, but records the verdict unknown for the run. Without this limit, the run could stop
-	// the index of the Job forever.
+	// killedMax is the number of killed pods after which no further pod makes a run. All these pods
+	// were killed during this run. The next pod records the verdict unknown for the run instead.
+	// Without this limit, the run could stop the index of the Job forever.
 	killedMax = 5
 )
 
@@ -119,7 +119,7 @@ func (w *Worker) begin(ctx context.Context) error {
 // earlier says what other pods with the same index of the Job have done.
 type earlier struct {
 	results map[string]bool // true for each unit that has a result; the key is [Unit.base]
-	killed  map[Unit]int    // how many attempts were killed during a unit before they saved a journal of it
+	killed  map[Unit]int    // how many pods were killed during a unit before they saved a journal of this unit
 }
 
 // earlierAttempts reads from the store what other pods with the same index of the Job have done.
@@ -201,7 +201,7 @@ func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) 
 	}
 }
 
-// memoryKills returns the result of w.MemoryKills, or 0 without such a function.
+// memoryKills returns the result of w.MemoryKills, or 0 if w.MemoryKills is nil.
 func (w *Worker) memoryKills() int {
 	if w.MemoryKills == nil {
 		return 0
@@ -210,8 +210,8 @@ func (w *Worker) memoryKills() int {
 }
 
 // abandoned returns an Attempt that does not make the run, but returns a report with the verdict
-// unknown. Without it, a run that gets its pods killed would be repeated forever. The argument
-// times is the number of killed pods.
+// unknown. Otherwise, pods would repeat the run forever if the run itself is the reason why pods
+// are killed. The argument times is the number of killed pods.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		return &reports.Run{
@@ -258,13 +258,14 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 	return os.RemoveAll(run.Directory)
 }
 
-// note writes to progress.json which run is in progress. The argument unit is nil between two runs.
+// note writes to progress.json which run is in progress, and what this pod has done so far. The
+// argument unit is the run in progress, or nil between two runs.
 func (w *Worker) note(ctx context.Context, unit *Unit) error {
 	return w.put(ctx, progressName, progress{InProgress: unit, Journal: w.saved, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
 }
 
-// finish writes the last files of this pod, such as finished.json. The argument workErr says why
-// the pod ends early. It is nil if the work is complete.
+// finish writes the last files of this pod: the JUnit report, progress.json and finished.json. The
+// argument workErr says why the pod ends early. It is nil if the work is complete.
 func (w *Worker) finish(ctx context.Context, workErr error) error {
 	end := finished{Timestamp: w.Clock.Now().Unix(), Result: "SUCCESS", Metadata: map[string]string{"runs": fmt.Sprint(len(w.results))}}
 	for _, run := range w.results {

@@ -99,9 +99,9 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the state of an object after the step with the given index. The result o is nil
-// if no step so far has created the object. The result made is true if that step created the
-// object.
+// objectAt returns the object as it is after the step with the given index. The result o is nil if
+// no step so far has created the object. The result made is true if the step with the given index
+// has created the object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -127,8 +127,8 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 
 // changes draws a change of an object and returns the steps of the change.
 //
-// If unused is false, later steps of the workload use the object. If the drawn change could make
-// these steps fail, changes returns nil.
+// The argument unused says whether no later step of the workload uses the object. If later steps
+// use the object, and the drawn change could make these steps fail, changes returns nil.
 func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
@@ -225,8 +225,8 @@ func (e *editor) newSelector(o *object) []scenario.Step {
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove returns a step that deletes an object. At least one object with replicas must stay without
-// an edit. Therefore remove returns nil for the last such object.
+// remove returns a step that deletes an object. At least one object with replicas must stay that no
+// other user edits or deletes. For the last such object, remove returns nil.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
@@ -254,8 +254,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 // operations with the editor's own source of random numbers.
 func (e *editor) users() *users { return &users{Rand: e.Rand, profile: e.profile} }
 
-// withEdits returns the steps of the workload together with the steps of all user-edit faults.
-// The generator checks both for known upstream issues.
+// withEdits returns the steps of the workload together with the steps of all user-edit faults in
+// the list all. The generator checks both sorts of steps for known upstream issues.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {

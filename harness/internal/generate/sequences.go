@@ -25,7 +25,7 @@ import (
 type userSequence struct {
 	weight int // the relative probability of the sequence
 	// kinds has the fault types that the sequence injects. The field capabilities has what the
-	// cluster must support for their parameters.
+	// cluster must support, so that the sequence can inject these faults with its parameters.
 	kinds        []faults.Type
 	capabilities []cluster.Capability
 	// do appends the steps and faults. It appends nothing if no existing object is suitable.
@@ -57,7 +57,7 @@ type lastChange struct {
 	weight       int // the relative probability of the change
 	kind         faults.Type
 	capabilities []cluster.Capability // what the cluster must support for the parameters
-	params       string               // fields of a YAML mapping
+	params       string               // parameters of the fault, as fields of a YAML mapping
 }
 
 // lastChanges has the changes that may end a workload. No two of them change pods of the same
@@ -72,9 +72,10 @@ var lastChanges = []lastChange{
 	{weight: 2, kind: podfaults.Churn, params: "action: unready, times: 1, downtime: 1s", capabilities: []cluster.Capability{cluster.ControlsContainers}},
 }
 
-// finish ends the workload with faults that change pods, one fault for each object with replicas.
-// Each fault begins after all replicas of its object are available. finish uses each item of u.last
-// at most once. In a workload of hours, it changes nothing, because faults may still be active.
+// finish ends the workload with faults that change pods, at most one fault for each object with
+// replicas. Each fault begins after all replicas of its object are available. finish uses each item
+// of u.last at most once. In a workload of hours, finish changes nothing, because faults may still
+// be active.
 func (u *users) finish() {
 	if u.profile.long {
 		return
@@ -118,8 +119,9 @@ func (o *Options) permits(capabilities []cluster.Capability, kinds ...faults.Typ
 	})
 }
 
-// sequence appends the steps and faults of a random sequence. It appends nothing if no sequence is
-// possible, or if the sequences so far have half of the permitted faults.
+// sequence draws one of the sequences and appends its steps and faults. It appends nothing if no
+// sequence is possible, or if the sequences so far already have half of the faults that a scenario
+// may have.
 func (u *users) sequence() {
 	if len(u.faults) >= faultsMax/2 {
 		return
@@ -132,9 +134,9 @@ func (u *users) sequence() {
 	}
 }
 
-// inject adds a fault that begins at the beginning or at the end of the last step. The argument at
-// says at which of the two. The fault is healed after the given duration. The parameters of the
-// fault are a YAML mapping.
+// inject adds a fault that begins at the last step of the workload. The argument at says whether
+// the fault begins at the beginning or at the end of this step. The fault is healed after the given
+// duration. The argument params is a YAML mapping with the fault's parameters.
 func (u *users) inject(name string, at scenario.Edge, duration time.Duration, params string) {
 	parsed, err := scenario.ParseParams(name, name, []byte(params))
 	u.err = errors.Join(u.err, err)
@@ -179,14 +181,16 @@ func (u *users) scalable(o *object) bool {
 	return owner(o) && o.replicas >= 4 && !o.paused && !u.profile.scalesUpOnly(o.create)
 }
 
-// resize appends a step that changes the replicas of an object by a number, after a pause.
+// resize appends a step that adds a number to the replicas of an object. The number is the argument
+// by, which may be negative. The argument after is the pause before the step.
 func (u *users) resize(o *object, by int, after time.Duration) {
 	o.replicas += by
 	u.step(&scenario.Scale{Target: o.Target, Replicas: ptr.To(o.replicas)}).After = after
 }
 
-// scaleDownUnready scales an object down while some of its pods are not ready, or after they have
-// restarted. The controller must then delete pods in the order of their states.
+// scaleDownUnready appends steps that scale an object down while some of its pods are not ready. In
+// some cases, the pods have become ready again after a restart. The controller must delete pods in
+// the order of their states.
 func (u *users) scaleDownUnready() {
 	o := u.pick(u.scalable)
 	if o == nil {
@@ -216,8 +220,8 @@ func (u *users) scaleDownUnready() {
 // healed, and become ready at the same time.
 const longDowntime = 30 * time.Second
 
-// scaleDownCheap creates pods and an object that adopts them. It sets a low pod-deletion-cost on
-// these pods, and scales the object down.
+// scaleDownCheap appends steps that create pods and an object that adopts them. Further steps set a
+// low pod-deletion-cost on these pods, and scale the object down.
 func (u *users) scaleDownCheap() {
 	room := u.room()
 	if len(u.free) == 0 || room < 6 {
@@ -238,8 +242,8 @@ func (u *users) scaleDownCheap() {
 	u.resize(o, -cheap.Count, 2500*time.Millisecond)
 }
 
-// scaleDownPending scales an object up while all nodes are unschedulable, and then down again.
-// The controller must first delete the pods that no node runs.
+// scaleDownPending appends steps that scale an object up while all nodes are unschedulable, and
+// then down again. The controller must first delete the pods that have no node yet.
 func (u *users) scaleDownPending() {
 	o := u.pick(u.scalable)
 	cordons := func(f scenario.Fault) bool { return f.Name == nodes.Cordon.Name }
@@ -253,9 +257,9 @@ func (u *users) scaleDownPending() {
 	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
 }
 
-// stall starts a rollout of a Deployment with a short progress deadline. The previous rollout has
-// then been complete for longer than the deadline. In half of the cases, the new rollout creates no
-// pod for longer than the deadline.
+// stall appends steps that start a rollout of a Deployment with a short progress deadline. The
+// previous rollout has then been complete for longer than the deadline. In half of the cases, a
+// fault makes all creates of pods in the new rollout fail for longer than the deadline.
 func (u *users) stall() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
@@ -273,8 +277,9 @@ func (u *users) stall() {
 	u.enqueue(o).After = failing + time.Second
 }
 
-// rejectAll changes up to three objects while most creates and deletes of their controllers fail.
-// Updates of ReplicaSets succeed, because rejected ones trigger known upstream issues.
+// rejectAll appends steps that change up to three objects, and faults that reject requests of their
+// controllers. The faults reject most creates and deletes. Updates of ReplicaSets
+// succeed, because rejected updates trigger known upstream issues.
 func (u *users) rejectAll() {
 	begin := u.pick(func(o *object) bool { return owner(o) && !o.paused })
 	if begin == nil {
@@ -309,8 +314,9 @@ var rejectedKinds = map[string][]string{
 	"delete": {kube.Pod},
 }
 
-// restartSlowly kills the leader while an object changes. After the restart, the fault proxy delays
-// the watch requests of one resource. The objects of this resource thus arrive later than others.
+// restartSlowly appends a step that changes an object, and a fault that kills the leader at that
+// time. After the restart, the fault proxy delays the watch requests of one resource. The
+// controllers thus receive the objects of this resource later than other objects.
 func (u *users) restartSlowly() {
 	o := u.pick(active)
 	if o == nil {
@@ -330,9 +336,9 @@ func (u *users) restartSlowly() {
 	u.inject(requests.Slow.Name, scenario.Begun, 6*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
 }
 
-// orphanEndpoints creates two Endpoints objects without a Service. The first has the annotation of
-// a leader election. The second is created while the controllers are down. After their start, the
-// controllers must delete only the second.
+// orphanEndpoints appends steps that create two Endpoints objects without a Service. The first has
+// the annotation of a leader election. The second is created while the controllers are down. After
+// their start, the controllers must delete only the second object.
 func (u *users) orphanEndpoints() {
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("lock%d", len(u.steps))}, Leader: true})
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, replica: all, downtime: 2s}")
@@ -341,8 +347,9 @@ func (u *users) orphanEndpoints() {
 	u.objects = u.objects[:len(u.objects)-1] // steps must not use the second object, because the controllers delete it
 }
 
-// replaceUnseen scales an object down, deletes it, and creates it again under the same name. The
-// controller receives the events of the pods, or those of the object, seconds later.
+// replaceUnseen appends steps that scale an object down, delete it, and create it again under the
+// same name. The controller receives either the events of the pods or the events of the object
+// seconds later.
 func (u *users) replaceUnseen() {
 	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 4 })
 	if o == nil {
@@ -358,8 +365,8 @@ func (u *users) replaceUnseen() {
 	u.createObject(u.newOwner(o.Target, max(2, u.room())))
 }
 
-// deleteSlowly deletes an object in the foreground or background. The object or its pods exist for
-// some time afterwards, in which the controller must not create other pods.
+// deleteSlowly appends a step that deletes an object in the foreground or background. The object or
+// its pods exist for some time afterwards, in which the controller must not create other pods.
 func (u *users) deleteSlowly() {
 	o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 1 })
 	if o == nil || len(u.existing(owner)) < 2 {
@@ -369,9 +376,9 @@ func (u *users) deleteSlowly() {
 	u.deleteObject(o).Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Foreground, scenario.Foreground, scenario.Background)
 }
 
-// rollBackUnseen rolls a Deployment back. The controller receives its own update of the Deployment a
-// second later. Meanwhile, pods are deleted, so that the controller syncs with a cached Deployment
-// that still requests the rollback.
+// rollBackUnseen appends steps that roll a Deployment back. The controller receives its own update
+// of the Deployment a second later. Meanwhile, a fault deletes pods, so that the controller syncs
+// with a cached Deployment that still requests the rollback.
 func (u *users) rollBackUnseen() {
 	o := u.pick(func(o *object) bool {
 		return deployment(o) && active(o) && ptr.Deref(o.create.RevisionHistoryLimit, 1) > 0
@@ -387,9 +394,9 @@ func (u *users) rollBackUnseen() {
 	u.faults[len(u.faults)-1].From = time.Second // the event of the user's rollback is a second late too
 }
 
-// deleteEndpoints creates Endpoints, and then a Service with the same name. It deletes the Endpoints
-// some time after the controller could write addresses to them. The controller must create them
-// again.
+// deleteEndpoints appends steps that create Endpoints, and then a Service with the same name. The
+// last step deletes the Endpoints, after the controller had time to write addresses to them. The
+// controller must create the Endpoints again.
 func (u *users) deleteEndpoints() {
 	hadService := func(o *object) bool { // the Endpoints of a deleted Service may still exist
 		return slices.ContainsFunc(u.steps, func(step scenario.Step) bool {
@@ -445,8 +452,8 @@ func (u *users) flapUnseen() {
 	u.enqueue(o).After = 5 * time.Second
 }
 
-// rollOutUnanswered starts a rollout in which the response to the create of the ReplicaSet is lost.
-// The controller also receives the watch event of the ReplicaSet late.
+// rollOutUnanswered appends steps that start a rollout. A fault drops the response to the create of
+// the new ReplicaSet. Another fault delays the watch event of this ReplicaSet.
 func (u *users) rollOutUnanswered() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
@@ -461,8 +468,8 @@ func (u *users) rollOutUnanswered() {
 	u.enqueue(o).After = 4 * time.Second
 }
 
-// changeService changes a Service some seconds after the last other change. Without a Service, it
-// calls finish.
+// changeService appends a step that changes a random Service, some seconds after the last other
+// change. If the workload has no Service, it calls the method finish instead.
 func (u *users) changeService() {
 	before := len(u.steps)
 	if u.IntN(2) == 0 {

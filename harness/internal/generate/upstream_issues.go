@@ -56,9 +56,9 @@ var upstreamIssues = []upstreamIssue{
 	}},
 }
 
-// rejectsUserPods reports whether one of the faults may reject a pod that one of the steps
-// creates. The generator does not use such faults, because the failed step would end the
-// workload.
+// rejectsUserPods reports whether one of the faults may reject a pod that one of the steps creates.
+// The generator avoids such faults: a rejected create makes the step fail, and a failed step ends
+// the workload.
 func rejectsUserPods(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, createsPods) && slices.ContainsFunc(faults, rejectsPods)
 }

@@ -20,8 +20,8 @@ type users struct {
 	// faults has the faults of the sequences drawn so far. Each fault begins at a step.
 	faults    []scenario.Fault
 	sequences []userSequence // the sequences that the workload may have between its other steps
-	last      []lastChange   // the changes that may end the workload
-	finishes  int            // the index of the first step of the method finish; 0 if the workload has none
+	last      []lastChange   // the changes that the method finish may use to end the workload
+	finishes  int            // the number of steps when the method finish was called; 0 if finish was not called
 	// err joins the errors of faults of sequences whose parameters cannot be parsed.
 	err error
 }
@@ -48,8 +48,9 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns a value of type users that has drawn no steps yet. It will draw the steps of a
-// workload. The workload may contain the given sequences, and end with the changes last.
+// newUsers returns a value of type users that has drawn no steps yet. The method workload then
+// draws the steps of a workload. The workload may contain the given sequences. It may end with
+// changes from the list last.
 func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []lastChange) *users {
 	u := &users{Rand: r, profile: profile, sequences: sequences, last: last, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })

@@ -52,8 +52,8 @@ const (
 	runsMax = 10
 )
 
-// Resume reads the journal of an interrupted search, so that it need not repeat the runs in the
-// journal. It ignores an incomplete last line.
+// Resume reads the journal of an interrupted search, so that the Prober need not repeat the runs in
+// the journal. It ignores an incomplete last line.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
@@ -104,7 +104,7 @@ func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 }
 
 // Runs returns how many runs of a scenario must pass before the scenario counts as passing. The
-// number is higher if the original scenario fails rarely.
+// number is higher if the original scenario fails rarely. Call Calibrate first.
 func (p *Prober) Runs() int {
 	runs := math.Ceil(math.Log(missProbability) / math.Log(1-p.original.rate()))
 	return min(int(runs), runsMax)
@@ -117,7 +117,7 @@ func (p *Prober) Confidence() float64 {
 }
 
 // Fails reports whether a scenario fails. It repeats the scenario until a run fails, or until
-// [Prober.Runs] runs have passed.
+// [Prober.Runs] runs have passed. Runs in the journal count too.
 func (p *Prober) Fails(ctx context.Context, s *scenario.Scenario) (bool, error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.failed > 0 || t.runs >= p.Runs() })
 	return t.failed > 0, err

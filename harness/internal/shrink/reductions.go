@@ -50,8 +50,9 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects removes the steps that act on or await some of the scenario's objects. The objects
-// are those in objects(s)[from:to].
+// dropObjects removes the workload steps whose operation acts on one of the objects in
+// objects(s)[from:to]. It also removes the steps without an operation that await one of these
+// objects. dropObjects always returns true, because the scenario always changes.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -61,8 +62,9 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes the steps s.Workload[from:to]. It adds their delays to the next step. The other
-// steps thus still happen at the same time relative to the faults.
+// dropSteps removes the steps s.Workload[from:to]. It adds the delays of these steps to the next
+// step. The other steps thus still happen at the same time relative to the faults. dropSteps always
+// returns true, because the scenario always changes.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -75,8 +77,8 @@ func dropSteps(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropAwaits removes the await of each step that also has an operation. It looks only at the steps
-// s.Workload[from:to].
+// dropAwaits removes the await of each step that also has an operation. It changes only the steps
+// s.Workload[from:to], and reports whether one of them had such an await.
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -169,8 +171,8 @@ func halve(n *int) bool {
 // only round times.
 const timeUnit = 50 * time.Millisecond
 
-// halveTime halves a time. The argument least is the minimum of the result. halveTime reports
-// whether the time changed.
+// halveTime halves a time, and rounds the result down to a multiple of timeUnit. The argument least
+// is the minimum of the result. halveTime reports whether the time changed.
 func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false
