@@ -25,8 +25,10 @@ type process struct {
 	secret string
 }
 
-// processOf returns the arguments, environment variables and namespace of a Deployment's manager
-// container. It returns an error if the object is not a valid Deployment.
+// processOf returns how a Deployment runs its program. It reads the arguments, environment
+// variables, ports and certificates of the manager container, and the namespace of the Deployment.
+// The manager container is the one named manager, or else the first one. If the object is not a
+// valid Deployment, processOf returns an error.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
@@ -56,9 +58,9 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	return p, nil
 }
 
-// certificateMounts returns the directories in which a container mounts certificates, and the name
-// of the first mounted Secret. A volume has certificates if it is a Secret, and if the Secret's
-// name or the directory contains "cert".
+// certificateMounts returns the directories in which a container mounts certificates. The result
+// secret is the name of the first Secret among these mounts, or "" if there is none. A mounted
+// Secret has certificates if the Secret's name or the directory contains "cert".
 func certificateMounts(container corev1.Container, volumes []corev1.Volume) (secret string, directories []string) {
 	for _, mount := range container.VolumeMounts {
 		for _, volume := range volumes {

@@ -21,7 +21,7 @@ import (
 // readManifests returns the objects in the manifests at path. The path may be:
 //
 //   - a kustomization file, or a directory that contains one: it is built like `kustomize build`
-//   - another file
+//   - another file: its documents in YAML or JSON are the manifests
 //   - another directory: all its .yaml, .yml and .json files are read, but no subdirectories
 func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)

@@ -14,8 +14,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// installed lists the kinds whose objects a run creates from the manifests before the program
-// starts. Objects of other kinds are ignored, except for one Deployment.
+// installed lists the kinds whose objects a run creates unchanged before the program starts. The
+// objects come from the manifests. A run uses objects of two other kinds in another way:
+//
+//   - The first Deployment says how gauntlet runs the program as a local process.
+//   - A Service to which a webhook refers becomes a Service of the type ExternalName.
+//
+// A run ignores objects of all other kinds, all other Deployments, and all other Services.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"ConfigMap", "Secret", "PriorityClass", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
@@ -47,8 +52,9 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	return sorted, nil
 }
 
-// add adds one object of the manifests to s. It uses the rules of a role only if a role binding
-// names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
+// add adds one object of the manifests to the fields of s. For an object that a run does not use,
+// it adds only the kind of the object to s.ignored. It uses the rules of a role only if a role
+// binding names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && s.process.env == nil:
@@ -186,7 +192,8 @@ func (s *objects) written() []scenario.ExternalKind {
 }
 
 // kindOfResource returns the kind of a resource that appears in a role, such as "deployments" of
-// group "apps". It returns false if the kind is unknown, is cluster-scoped or is in notWorkload.
+// group "apps". It returns false for an unknown kind, for a cluster-scoped kind, and for a resource
+// in notWorkload.
 func (s *objects) kindOfResource(group, resource string) (scenario.ExternalKind, bool) {
 	for _, kind := range s.kinds {
 		if strings.HasPrefix(kind.APIVersion, group+"/") && kind.Plural == resource {

@@ -13,9 +13,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// serveWebhooks sets the port of the program's webhooks in d. The Services in the manifests say
-// which port this is. If the manifests contain the Secret of the serving certificate, serveWebhooks
-// also sets d.CertificateSecret. It adds Services of other purposes to s.ignored.
+// serveWebhooks sets the port of the program's webhooks in d. The port is in the manifests, in the
+// Services to which webhooks refer. If the manifests contain the Secret of the serving certificate,
+// serveWebhooks also sets d.CertificateSecret. For a Service to which no webhook refers, it adds
+// "Service" to s.ignored.
 func (s *objects) serveWebhooks(d *subject.Definition) {
 	namespace := cmp.Or(d.Namespace, subject.LeaseNamespace)
 	services := d.WebhookServices()
@@ -31,8 +32,9 @@ func (s *objects) serveWebhooks(d *subject.Definition) {
 	}
 }
 
-// targetPort returns the port on which the program serves a Service. It looks at the first port of
-// the Service. It returns 0 if the manifests do not contain the port.
+// targetPort returns the port on which the program serves the first port of a Service. It returns 0
+// if the Service has no port, or if the program's container has no port with the name in
+// targetPort.
 func (s *objects) targetPort(o *unstructured.Unstructured) int {
 	var service corev1.Service
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service); err != nil || len(service.Spec.Ports) == 0 {

@@ -124,12 +124,12 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	i.err = err
 }
 
-// reportLoss reports a broken connection to the relay, the sidecar that forwards the requests of
-// the program under test. It calls the option Lost, because gauntlet may have missed requests. The
-// argument loss is the error of the connection.
+// reportLoss calls the callback RelayOptions.Lost, because a connection to the relay has broken.
+// The relay is the sidecar that forwards the requests of the program under test, so gauntlet may
+// have missed requests. The argument loss is the error of the connection.
 //
-// reportLoss does nothing if the program under test has ended. The kubelet then stops the relay,
-// and this breaks the connection.
+// reportLoss does not call the callback if the program under test has ended. The kubelet then stops
+// the relay, and this breaks the connection.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // another goroutine already reports a broken connection

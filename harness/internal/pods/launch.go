@@ -46,8 +46,8 @@ func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
 	return l.launch
 }
 
-// launch starts an instance of a replica. It creates a new pod, and connects the relay in this
-// pod to the fault proxy.
+// launch starts an instance of a replica and returns the instance. It creates a new pod, and
+// connects the relay in this pod to the fault proxy.
 func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
 	t, err := r.tunnelOf(ctx, replica)
 	if err != nil {

@@ -98,9 +98,9 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	return &replicaTunnel{replica: replica, index: index, identity: run, proxyAddress: proxy.Host}, nil
 }
 
-// kubeconfigOf returns a kubeconfig with which a replica authenticates by its ServiceAccount
-// token. The argument server is the URL of the API server or of the relay. The argument ca is
-// the PEM certificate that signed the server's certificate.
+// kubeconfigOf returns a kubeconfig with which a replica authenticates by its ServiceAccount token.
+// The argument server is the URL of the API server or of the relay. The argument ca is the CA
+// certificate, as PEM, that signed the certificate of this server.
 func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	return cluster.Kubeconfig(&rest.Config{
 		Host: server, BearerTokenFile: tokenDir + "/" + tokenFile, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
@@ -108,10 +108,11 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 }
 
 // connect connects the relay of a replica to the fault proxy, and waits until the relay is ready.
+// It returns the connection as a tunnel.
 //
-// Later, the returned tunnel calls the function lost each time an idle connection to the relay
+// The argument onLost is a callback: the tunnel calls it each time an idle connection to the relay
 // breaks.
-func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
+func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, onLost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,
 		Identity: t.identity,
@@ -119,7 +120,7 @@ func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func
 		Proxy: func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", t.proxyAddress)
 		},
-		OnLost: lost,
+		OnLost: onLost,
 	})
 	if err != nil {
 		return nil, err

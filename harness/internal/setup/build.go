@@ -22,8 +22,9 @@ import (
 const tempPrefix = ".build-"
 
 // build compiles the given programs and moves them to their paths in the cache. The argument root
-// is the cache directory. build runs a single go command, which compiles shared packages only once
-// and uses all cores.
+// is the cache directory. The argument versions has the versions that the programs report, by Go
+// module path. build runs a single go command, which compiles shared packages only once and uses
+// all cores.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (p *progress) follow(r io.Reader) []string {
 }
 
 // lock locks the cache directory, whose path is the argument root. If another process holds the
-// lock, it waits until that process releases the lock or ctx ends. The kernel releases the lock
-// when this process exits, even after SIGKILL.
+// lock, lock waits until that process releases it or ctx ends. The returned function unlock
+// releases the lock. The kernel also releases it when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w", root, err)

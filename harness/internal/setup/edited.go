@@ -13,10 +13,10 @@ import (
 // Edited builds kube-controller-manager from edited source files, for example for a mutant. The
 // argument program is the absolute path of the executable to write.
 //
-// The argument edited is the directory with the edited files. Each of them replaces the file with
-// the same relative path in the module k8s.io/kubernetes. Edited uses an overlay of the go command.
-// The go command rejects overlays for files in the module cache. Edited therefore makes it read the
-// module through a symbolic link, by a replace directive.
+// The argument edited is the directory with the edited files. Each edited file replaces the file
+// with the same relative path in the module k8s.io/kubernetes. For this replacement, Edited uses an
+// overlay of the go command. The go command rejects overlays for files in the module cache. A
+// replace directive therefore makes the go command read the module through a symbolic link.
 func Edited(ctx context.Context, edited, program string) error {
 	versions, err := pinnedVersions()
 	if err != nil {

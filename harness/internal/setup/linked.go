@@ -89,9 +89,10 @@ func findPackage(ctx context.Context, dir string) (goPackage, error) {
 	return found, nil
 }
 
-// link builds gauntlet-virtual with the package g. The argument program is the path of the
-// executable to write. The argument tree is gauntlet's source tree. The argument temp is a
-// directory for the files that the build needs.
+// link builds a copy of the program gauntlet-virtual that contains the Go package g. The package g
+// has the controllers under test, and the program calls its function Run. The argument program is
+// the path of the executable to write. The argument tree is the root directory of gauntlet's source
+// tree. The argument temp is a directory for the files that the build needs.
 func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *progress) error {
 	module := filepath.Join(tree, filepath.FromSlash(virtualModule))
 	workspace := filepath.Join(temp, "go.work")
@@ -122,11 +123,13 @@ func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *pro
 	return goCommand(ctx, module, workspace, args, io.Discard, p)
 }
 
-// writeWorkspace writes a go.work file to path. The other arguments are the directories of the
-// modules in the workspace. The argument module is that of gauntlet-virtual, tree is that of
-// gauntlet, and user is that of the user. The go.work file gets the replace directives for
-// Kubernetes' modules from the module of gauntlet-virtual. These directives have priority over
-// those of the user's module.
+// writeWorkspace writes a go.work file to path. The workspace contains three modules, whose
+// directories are the other arguments. The argument module is the directory of the module of
+// gauntlet-virtual. The argument tree is that of gauntlet's module, and the argument user is that
+// of the module with the controllers under test.
+//
+// The go.work file gets the replace directives for Kubernetes' modules from the module of
+// gauntlet-virtual. These directives have priority over those of the user's module.
 func writeWorkspace(path, module, tree, user string) error {
 	modFile := filepath.Join(module, "go.mod")
 	content, err := os.ReadFile(modFile)

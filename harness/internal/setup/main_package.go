@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// Package is a program that [MainPackage] has built from another module, such as an operator.
+// Package is the result of [MainPackage]: a program that was built from a Go main package. The
+// package belongs to a module outside of gauntlet, such as that of an operator.
 type Package struct {
 	Executable string // the path of the built program
 	ModuleDir  string // the directory of the module's source, which is read-only
 }
 
-// MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
-// module's own replace directives apply, as in a checkout of the module.
+// MainPackage builds a Go main package of another module, such as example.com/operator/cmd@v1.2.3.
+// It returns the paths of the built program and of the module's source. The module's own replace
+// directives apply, as in a checkout of the module.
 //
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
@@ -59,8 +61,10 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	return built, nil
 }
 
-// moduleContaining downloads the module that contains a package. This is the module whose path is
-// the longest prefix of the package's path.
+// moduleContaining downloads the module that contains a package, and returns where the module is.
+// The argument name is the path of the package. The path of a module is a prefix of the paths of
+// its packages. moduleContaining therefore tries name and each shorter prefix, and returns the
+// first module that it can download.
 func moduleContaining(ctx context.Context, name, version string) (downloadedModule, error) {
 	var errs []error
 	for prefix := name; prefix != "." && prefix != "/"; prefix = path.Dir(prefix) {

@@ -26,13 +26,14 @@ var ownPackages = map[string]string{
 // ownModule is the path of the Go module that contains gauntlet and the programs that [Own] builds.
 const ownModule = "github.com/kube-gauntlet/gauntlet"
 
-// Own returns the path of a program of gauntlet's own module.
+// Own returns the path of a program of gauntlet's own module. The argument gauntlet is the path of
+// the gauntlet executable. The argument program is the name of the program, such as [StandIn].
 //
 // After "make build", the program is in the directory of the gauntlet executable. If it is not
 // there, Own builds it from the version of the module that the running executable names.
 //
-// An executable that was built in a source tree names no such version. Own then returns the path
-// in gauntlet's directory, although no program exists there.
+// An executable that was built in a source tree names no such version. Own then returns the path in
+// gauntlet's directory, although no program exists there.
 func Own(ctx context.Context, gauntlet, program string) (string, error) {
 	sibling := filepath.Join(filepath.Dir(gauntlet), program)
 	if _, err := os.Stat(sibling); err == nil {
@@ -59,9 +60,9 @@ func moduleOfThisProgram() (module debug.Module, ok bool) {
 	return moduleIn(info)
 }
 
-// moduleIn searches the build information of an executable for the module of gauntlet. The result
-// ok is false if the executable was built in a source tree of gauntlet. The module then has no
-// version to download.
+// moduleIn returns the module of gauntlet that the build information of an executable names. The
+// result ok is false if the executable was built in a source tree of gauntlet. The module then has
+// no version to download.
 func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
 	for _, dependency := range info.Deps {
 		if dependency.Path == ownModule {
@@ -126,8 +127,9 @@ func buildProgram(ctx context.Context, root, source, program, path string) error
 	})
 }
 
-// inTempDir creates a temporary directory below root for a build, and calls a function with its
-// path. It removes the directory afterwards.
+// inTempDir calls a function with the path of a new temporary directory, and returns the function's
+// error. The directory is for a build, and is below root. inTempDir removes the directory
+// afterwards.
 func inTempDir(root string, call func(temp string) error) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
@@ -138,8 +140,8 @@ func inTempDir(root string, call func(temp string) error) error {
 }
 
 // buildInto builds a program in the directory temp, and then renames the complete program to path.
-// The argument source is the directory of the program's module. The other arguments are those of
-// `go build`, and the last of them is the package to build.
+// The argument source is the directory of the program's module. The last arguments are those of `go
+// build`, which end with the package to build.
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
@@ -153,9 +155,10 @@ func buildInto(ctx context.Context, temp, source, path string, p *progress, argu
 // version is then empty or "(devel)", not a release such as v1.2.3.
 func isDirectory(module debug.Module) bool { return !strings.HasPrefix(module.Version, "v") }
 
-// sourceOf returns the directory with the source of gauntlet's module. If the module is a released
-// version, it is downloaded into the Go module cache. If the module is a directory, a relative
-// path is relative to the go.mod file of the working directory.
+// sourceOf returns the directory with the source of gauntlet's module. It downloads a released
+// version of the module into the Go module cache. If a replace directive makes the module a local
+// directory, sourceOf returns this directory. A relative path is relative to the go.mod file of the
+// working directory.
 func sourceOf(ctx context.Context, module debug.Module) (string, error) {
 	if isDirectory(module) {
 		if filepath.IsAbs(module.Path) {

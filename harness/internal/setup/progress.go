@@ -41,7 +41,7 @@ func (p *progress) setStep(step string) {
 	p.show()
 }
 
-// setPackages tells the progress display which packages the go command will compile, so that it can
+// setPackages stores which packages the go command will compile, so that the progress display can
 // count them. It then shows the progress.
 func (p *progress) setPackages(packages []string) {
 	p.mu.Lock()

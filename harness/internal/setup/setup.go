@@ -43,8 +43,8 @@ func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forE
 // node image.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
-// buildAll builds the programs for one use, such as the embedded control plane, that are missing
-// in the cache. It returns the paths of all programs for this use.
+// buildAll builds those programs for one use that are missing in the cache. A use is, for example,
+// the embedded control plane. buildAll returns the paths of all programs for this use.
 func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	cache, err := cacheDir(os.Getenv)
 	if err != nil {

@@ -52,8 +52,8 @@ type target struct {
 
 // output returns the file name under which "go build -o DIRECTORY/" writes the program.
 //
-// This is the last element of the import path. If the last element is a major version such as v3,
-// it is the element before.
+// The name is the last element of the import path. If the last element is a major version such as
+// v3, the name is the element before.
 func (c command) output() string {
 	name := path.Base(c.pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {

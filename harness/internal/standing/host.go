@@ -82,8 +82,9 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	}, host.Process.Release()
 }
 
-// Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not
-// nil, Host also runs a subject: the program under test.
+// Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not nil,
+// Host also runs a subject, which is the program under test. After a failure of a component, Host
+// returns the error of the component.
 //
 // Host stores the state of the cluster in o.StateDir. When the cluster and the subject are ready,
 // Host writes the line "ready" to the argument answer.
@@ -114,9 +115,9 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters that a host process has started, that is, a gauntlet process in
-// the background. If the host process has ended, its cluster is in the list too, with the state
-// LeftBehind. The parameter root is the directory with the files of all clusters (see Root).
+// listHosted returns the clusters that run, or ran, in a gauntlet process in the background (the
+// host process). The state of a cluster is LeftBehind if its host process has ended. The argument
+// root is the path of the directory with the files of all clusters; see [Root].
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster

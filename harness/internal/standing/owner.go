@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the name of the file in a cluster's directory that identifies the process that
-// owns the cluster. The content is a process.Identity. From it, gauntlet finds out whether a
-// cluster is in use or left behind.
+// ownerFile is the name of the file in a cluster's directory that identifies the process that owns
+// the cluster. The content of the file is a process.Identity. From this identity, gauntlet finds
+// out whether a cluster is in use or left behind.
 //
 // If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
 // process that has created the directory.
@@ -43,9 +43,10 @@ func writeOwner(dir string) error {
 	return nil
 }
 
-// ownersOf reads the owner files of a provider's clusters. An owner file says which process started
-// the cluster, and is in the directory of the cluster. The parameter root contains these
-// directories (see Root). ownersOf ignores directories without an owner file.
+// ownersOf returns the owners of a provider's clusters. The owner is the process that started the
+// cluster, and the owner file in the cluster's directory names the owner. The argument root is the
+// path of the directory that contains the directories of all clusters; see [Root]. ownersOf ignores
+// directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
 	if err != nil {
@@ -65,8 +66,8 @@ func ownersOf(root, provider string) ([]owner, error) {
 	return owners, nil
 }
 
-// ownerOf reads the owner file in a cluster's directory, and checks whether the owner is still
-// running.
+// ownerOf returns the owner of the cluster whose directory is dir, as the owner file says. It also
+// checks whether the owner is still running.
 func ownerOf(dir string) (owner, error) {
 	path := filepath.Join(dir, ownerFile)
 	data, err := os.ReadFile(path)

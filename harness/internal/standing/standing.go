@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// State says whether a cluster is in use, stays up after `gauntlet up`, or is left behind. A
-// cluster may also belong to another machine.
+// State says whether a cluster is in use, stays up after `gauntlet up`, or is left behind. The
+// state of a cluster on another machine may be unknown ([Elsewhere]).
 type State = kind.State
 
 // These are the states of a cluster, such as in use. Package kind documents them for kind clusters.
@@ -168,8 +168,9 @@ func List(ctx context.Context) ([]Cluster, error) {
 }
 
 // listLeftovers returns the directories of kind clusters that do not exist and whose owner has
-// ended. These directories contain the log files of failed starts. The parameter root contains the
-// directories (see Root). The parameter inUse contains the directories whose kind cluster exists.
+// ended. These directories contain the log files of failed starts. The argument root is the path of
+// the directory that contains them; see [Root]. The keys of inUse are the directories whose kind
+// cluster still exists.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {

@@ -19,9 +19,10 @@ const (
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions returns the version of each program's project: "etcd", "kubernetes" and "kwok". An empty
-// dir means the programs that `gauntlet setup` builds. Otherwise, dir is the user's own directory
-// of binaries, whose versions are unknown. Each version is then the text "as found in DIR".
+// Versions returns the version of each project whose programs a cluster runs: "etcd", "kubernetes"
+// and "kwok". An empty dir means the programs that `gauntlet setup` builds. Otherwise, dir is the
+// user's own directory of binaries, whose versions are unknown. Each version is then the text "as
+// found in DIR".
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {

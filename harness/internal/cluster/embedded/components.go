@@ -121,9 +121,11 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 
 // unneededControllers lists controllers of kube-controller-manager that have nothing to do in an
 // embedded cluster. By default, such a cluster has no volumes, metrics, certificate requests or
-// devices.
+// devices. A cluster with simulated volumes (Options.Volumes) nevertheless runs those controllers
+// that [volumeControllers] lists.
 //
-// Without these controllers, a cluster starts faster and the log of the API server is shorter.
+// Without the unneeded controllers, a cluster starts faster and the log of the API server is
+// shorter.
 var unneededControllers = []string{
 	"horizontal-pod-autoscaler-controller",
 	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",

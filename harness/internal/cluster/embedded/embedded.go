@@ -91,8 +91,9 @@ func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 // controllers under test run the same kube-controller-manager binary as the cluster.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Config returns a client configuration for a role. Clients with this configuration connect
-// directly to the API server, not through the fault proxy.
+// Config returns a client configuration for a role. A role is a user of the cluster with its own
+// token, such as cluster.Subject for the controllers under test. Clients with this configuration
+// connect directly to the API server, not through the fault proxy.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.layout.apiServerURL(),

@@ -167,8 +167,9 @@ func (c *Cluster) haltCount() int {
 	return c.halts
 }
 
-// halted reports whether the named component is down because of Halt, directly or indirectly. It
-// returns false for a component that runs or has crashed.
+// halted reports whether the named component is down because of Halt. Either Halt has killed the
+// component, or the component is a client that has exited while the API server was down. halted
+// returns false for a component that runs, or that crashed without such a reason.
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // /readyz.
 type prober struct {
 	client *http.Client
-	token  string // bearer token of the Admin role
+	token  string // bearer token of the user with all permissions (role cluster.Admin)
 }
 
 // probeTimeout limits one request to a health endpoint. A component that does not respond within

@@ -20,8 +20,9 @@ import (
 // storageClass is the name of the default StorageClass in a cluster with simulated volumes.
 const storageClass = "gauntlet-simulated"
 
-// volumeControllers lists the elements of [unneededControllers] that a cluster with simulated
-// volumes needs.
+// volumeControllers lists the controllers of kube-controller-manager that work only on volumes and
+// their claims. A cluster with simulated volumes (Options.Volumes) runs them. A cluster without
+// volumes does not need them, so [unneededControllers] lists them too.
 var volumeControllers = []string{
 	"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
 }

@@ -83,8 +83,9 @@ type controllerState struct {
 	missingOthers []string // default controllers that are not under test and not active, but must be active
 }
 
-// readControllers finds out with probes which of the cluster's own controllers are active. It
-// probes the controllers under test and all default controllers.
+// readControllers returns those of the cluster's own controllers that prevent a run. To find out
+// which controllers are active, it probes the controllers under test and all default controllers
+// (see [probe]).
 func readControllers(ctx context.Context, client dynamic.Interface, underTest []kube.Controller) (controllerState, error) {
 	underTest = kube.OrDefault(underTest)
 	names := kube.NamesOf(underTest)

@@ -210,9 +210,9 @@ func (c *Cluster) Namespace() string { return Namespace }
 // SubjectAccount returns the ServiceAccount of the controllers under test; see [Account].
 func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
 
-// Config returns a client configuration for a role. Clients of the role Subject (the controllers
-// under test) authenticate with the token of their ServiceAccount. Clients of all other roles
-// authenticate as the user of the kubeconfig.
+// Config returns a client configuration for a role, which is a user of the cluster. Clients of the
+// role cluster.Subject (the controllers under test) authenticate with the token of their
+// ServiceAccount. Clients of all other roles authenticate as the user of the kubeconfig.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	if role != cluster.Subject {
 		return rest.CopyConfig(c.config)

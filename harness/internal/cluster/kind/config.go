@@ -18,8 +18,9 @@ const (
 	// nodeFilesDir is the directory on the control plane node at which kind mounts sharedDir, a
 	// subdirectory of the state directory.
 	nodeFilesDir = "/etc/gauntlet"
-	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles.
-	// kube-apiserver reads this file (flag --token-auth-file).
+	// tokensFile is the name of a file in sharedDir with the bearer tokens of all users of the
+	// cluster. Each user has a role (cluster.Role). kube-apiserver reads this file (flag
+	// --token-auth-file).
 	tokensFile = "tokens.csv"
 )
 

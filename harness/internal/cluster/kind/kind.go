@@ -94,13 +94,14 @@ func (c *Cluster) Image() string { return c.image }
 // Nodes returns the names of all nodes. The control plane node is first.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.nodes) }
 
-// Kubeconfig returns the path of a kubeconfig file with the credentials of the Admin role.
-// [Cluster.Stop] removes the file.
+// Kubeconfig returns the path of a kubeconfig file for the user with all permissions (role
+// cluster.Admin). [Cluster.Stop] removes the file.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, kubeconfigFile) }
 
-// Config returns a client configuration for a role. Clients with this configuration connect
-// directly to the API server, not through the fault proxy. They authenticate with a token, because
-// the fault proxy cannot forward client certificates.
+// Config returns a client configuration for a role. A role is a user of the cluster with its own
+// token, such as cluster.Subject for the controllers under test. Clients with this configuration
+// connect directly to the API server, not through the fault proxy. They authenticate with a token,
+// because the fault proxy cannot forward client certificates.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.host,

@@ -113,8 +113,8 @@ type Found struct {
 	Image string // node image of the cluster; empty if unknown
 }
 
-// Kubeconfig returns the path of the kubeconfig file of the Admin role. The file exists if the
-// cluster was started completely.
+// Kubeconfig returns the path of the kubeconfig file for the user with all permissions (role
+// cluster.Admin). The file exists if the cluster was started completely.
 func (f Found) Kubeconfig() string { return filepath.Join(f.Dir, kubeconfigFile) }
 
 // List returns all clusters of the container engine that gauntlet created, sorted by name.

@@ -1,5 +1,5 @@
-// Package virtual describes the provider of control planes in virtual time. Their clock skips the
-// time in which all goroutines wait.
+// Package virtual describes the provider "virtual", whose control planes run in virtual time. In
+// virtual time, the clock skips the time in which all goroutines wait.
 //
 // The control plane is a part of the program gauntlet-virtual, which the module harness/virtual
 // contains. gauntlet starts this program once for each run, and the program records the history.
