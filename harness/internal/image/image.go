@@ -196,8 +196,8 @@ func build(spec Spec) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// inImage returns the path that a file of this machine has in the image. The argument dir is the
-// directory in the image.
+// inImage returns the path in the image of an executable that the image contains. The argument file
+// is the path of the executable on this machine. The argument dir is the directory in the image.
 func inImage(dir, file string) string { return path.Join("/", dir, filepath.Base(file)) }
 
 // binaryLayer returns a layer with one executable, and the executable's architecture, such as
@@ -220,8 +220,8 @@ func binaryLayer(dir, file string) (layer v1.Layer, arch string, err error) {
 	return static.NewLayer(content, types.DockerUncompressedLayer), arch, nil
 }
 
-// layerArchive returns a tar archive with a read-only executable. The argument file is its path in
-// the archive. The archive also has the directories above the executable.
+// layerArchive returns a tar archive with a read-only executable. The argument file is the path of
+// the executable in the archive. The archive also has the directories above the executable.
 func layerArchive(file string, binary []byte) ([]byte, error) {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)

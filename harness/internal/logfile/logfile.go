@@ -24,7 +24,8 @@ const (
 	recentBytes = 8 << 10
 )
 
-// limits contains headBytes and tailBytes, or smaller values in tests.
+// limits contains the numbers of bytes that a log keeps at its beginning and at its end. Outside of
+// tests, these are headBytes and tailBytes.
 type limits struct{ head, tail int64 }
 
 // File is a log file of limited size. Several goroutines may call its methods.
@@ -160,8 +161,8 @@ func (l *File) drop() error {
 }
 
 // nextLine returns the offset of the first line that begins after the given offset. The method drop
-// calls it, so that the log keeps whole lines. If no line begins within 4 KiB, it returns the given
-// offset.
+// calls nextLine, so that the log keeps whole lines. If no line begins within 4 KiB, nextLine
+// returns the given offset.
 func (l *File) nextLine(offset int64) (int64, error) {
 	const lineBytesMax = 4 << 10
 	buffer := make([]byte, min(lineBytesMax, l.limits.tail/2))

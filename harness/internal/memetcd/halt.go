@@ -44,7 +44,8 @@ func (s *Store) Resume() {
 	s.resumed = nil
 }
 
-// lock locks s.mu. It returns an error without a lock if the Store is halted or if ctx has ended.
+// lock locks s.mu and returns nil. If the Store is halted or ctx has ended, lock returns an error,
+// and s.mu stays unlocked.
 func (s *Store) lock(ctx context.Context) error {
 	s.mu.Lock()
 	err := ctx.Err()
@@ -57,8 +58,8 @@ func (s *Store) lock(ctx context.Context) error {
 	return err
 }
 
-// lockWhenRunning waits until the Store runs, and locks s.mu. It returns an error without a lock if
-// ctx ends earlier.
+// lockWhenRunning waits until the Store runs, then locks s.mu and returns nil. If ctx ends earlier,
+// it returns an error, and s.mu stays unlocked.
 func (s *Store) lockWhenRunning(ctx context.Context) error {
 	for {
 		if err := s.AwaitRunning(ctx); err != nil {

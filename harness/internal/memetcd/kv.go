@@ -15,7 +15,7 @@ import (
 // such requests.
 type kvServer struct{ store *Store }
 
-// Range returns the keys in a range with their values.
+// Range returns the keys in a range with their values. While the Store is halted, Range waits.
 func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	if err := k.store.lockWhenRunning(ctx); err != nil {
 		return nil, err
@@ -117,9 +117,8 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 	return s.checkRevision(r.Revision)
 }
 
-// read returns the keys in a range with their values. It reads at the revision in the request. If
-// the request has no revision, it reads at the revision in the argument current. The caller holds
-// s.mu.
+// read returns the keys in a range with their values, as of the revision in the request. If the
+// request has no revision, it returns them as of the revision current. The caller holds s.mu.
 func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
 	if err := s.checkRead(r); err != nil {
 		return nil, err

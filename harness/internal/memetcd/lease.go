@@ -102,7 +102,8 @@ func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, 
 	return response, nil
 }
 
-// renew gives a lease its whole TTL again, and returns the TTL.
+// renew makes a lease expire after its whole TTL from now, and returns the TTL. The caller starts
+// the lease's timer.
 func (l *lease) renew() time.Duration {
 	ttl := time.Duration(l.seconds) * time.Second
 	l.expires = time.Now().Add(ttl)

@@ -17,13 +17,13 @@ const progressInterval = 10 * time.Minute
 
 // watches implements clientv3.Watcher, the interface for watches of an etcd client.
 //
-// clientv3's own implementation waits for a channel that exists for the whole process. In a
-// bubble of testing/synctest, such a wait stops the virtual clock. Therefore this package cannot
-// use it.
+// clientv3's own implementation waits for a channel that exists for the whole process. In a bubble
+// of testing/synctest, such a wait stops the virtual clock. Therefore this package cannot use that
+// implementation.
 //
 // An implementation outside of clientv3 cannot read all watch options. Every event therefore
-// contains the key's previous version, as if the caller had asked for it. Likewise, every watch
-// without events receives progress notifications. Filters and notifications of the watch's
+// contains the key's previous version, as if the caller had asked for this version. Likewise, every
+// watch without events receives progress notifications. Filters and notifications of the watch's
 // creation are ignored.
 type watches struct {
 	store *Store

@@ -51,8 +51,9 @@ func Validate(text string) error {
 	return nil
 }
 
-// Find returns the path of [Program]. The executable gauntlet, whose path is the argument, is in the
-// same directory.
+// Find returns the path of [Program], which must be in the directory of the executable gauntlet.
+// The argument is the path of the executable gauntlet. If Program is missing or cannot run, Find
+// returns an error.
 func Find(gauntlet string) (string, error) {
 	path := filepath.Join(filepath.Dir(gauntlet), Program)
 	if err := executable.Check(path); err != nil {
@@ -213,7 +214,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // do sends a request to the program gauntlet-objectstore, and returns the body of the response. The
-// arguments key and value are the only query parameter of the request's URL.
+// URL of the request has one query parameter: its name is key, and its value is value. The error is
+// fs.ErrNotExist if the bucket has no such object.
 func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte) ([]byte, error) {
 	target := "http://objectstore/?" + url.Values{key: {value}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
@@ -240,8 +242,9 @@ func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte)
 // exitTimeout is the time in which the program exits after its connection has ended.
 const exitTimeout = 5 * time.Second
 
-// explain returns an error with the program's output if the program gauntlet-objectstore has
-// exited, and err otherwise. The output says more than a broken connection.
+// explain returns the error to report for a failed request. The argument err is the error of the
+// connection. If the program gauntlet-objectstore exits within exitTimeout, the result contains the
+// program's output, which says more than err. Otherwise, the result is err.
 func (b *Bucket) explain(ctx context.Context, err error) error {
 	timer := time.NewTimer(exitTimeout)
 	defer timer.Stop()

@@ -28,8 +28,9 @@ func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	return k
 }
 
-// kindOf returns the API kind of the object that is stored under an etcd key. The bool result is
-// true if the object is observed.
+// kindOf returns the API kind of the object that is stored under an etcd key. The second result is
+// true if the object is observed. For a key of any other kind, kindOf returns a zero Kind and
+// false.
 func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	for _, kind := range k.kinds {
 		if rest, ok := strings.CutPrefix(key, kind.EtcdPrefix); ok {

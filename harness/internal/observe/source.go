@@ -107,9 +107,10 @@ func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptio
 	})
 }
 
-// inEitherScope calls the function request, which lists or watches a resource, without knowing
-// the resource's scope. It first tries the namespace of the source. If the API server returns
-// 404, it tries the whole cluster.
+// inEitherScope lists or watches a resource without knowing whether the resource is namespaced. The
+// argument request is a function that sends the list or watch request. inEitherScope first calls it
+// for the namespace of the source. If the API server returns 404, inEitherScope calls it for the
+// whole cluster.
 //
 // Another client may define a namespaced resource between the two requests. The result then
 // contains objects of all namespaces.

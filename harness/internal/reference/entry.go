@@ -13,7 +13,7 @@ import (
 
 // Entry describes one thing that has a name in scenarios or reports, such as the check max-surge.
 type Entry struct {
-	// Kind is the singular name of the section that contains the entry, such as "check". For a
+	// Kind is the singular name of the [Section] that contains the entry, such as "check". For a
 	// field of the scenario format, it is "field".
 	Kind string
 	// Name is the name of the thing, such as "max-surge". For a field, it is the path from the

@@ -121,7 +121,7 @@ func fieldAt(at schema.Field, path []string) (Entry, error) {
 
 // unknownField returns the error for a field name that does not exist in a parent field. The
 // argument path is the path of the parent field. The argument fields has the fields that exist in
-// it.
+// the parent field.
 func unknownField(path, name string, fields []schema.Field) error {
 	var known []string
 	for _, f := range fields {
@@ -133,8 +133,8 @@ func unknownField(path, name string, fields []schema.Field) error {
 	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
 }
 
-// items converts the documented values of a field to items: the value is the name, and its meaning
-// the text.
+// items converts the documented values of a field to items. The name of each item is the value, and
+// its text is the meaning of the value.
 func items(meanings []schema.Meaning) []Item {
 	var all []Item
 	for _, m := range meanings {

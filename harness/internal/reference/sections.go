@@ -152,8 +152,9 @@ func triggers() []Entry {
 	return described("trigger", "docs/reference/triggers.md", schema.Triggers())
 }
 
-// described returns an entry for each of the given fields of the scenario format. The
-// documentation page has a heading for each field.
+// described returns an entry for each of the given fields of the scenario format. The argument kind
+// is the Kind of the entries. The argument page is the path of the documentation page, which has a
+// heading for each field.
 func described(kind, page string, fields []schema.Field) []Entry {
 	var all []Entry
 	for _, field := range fields {
@@ -256,8 +257,8 @@ func allowedBehaviors() []Entry {
 	return all
 }
 
-// handling splits lines such as "max-surge: counts only …" into items. The name is a check, and the
-// text says how the check treats the allowed behavior.
+// handling splits lines such as "max-surge: counts only …" into items. The name of each item is a
+// check, and its text says how the check treats the allowed behavior.
 func handling(lines []string) []Item {
 	var items []Item
 	for _, line := range lines {

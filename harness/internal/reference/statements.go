@@ -11,12 +11,12 @@ import (
 )
 
 // numbers matches a reference to one numbered statement of the contract, or to a range such as "3
-// to 10". A section may precede the number, as in "Deployment 3".
+// to 10". The name of a section of the contract may precede the number, as in "Deployment 3".
 var numbers = regexp.MustCompile(`^(?:(\w+) )?(\d+)(?: to (\d+))?$`)
 
 // statements returns the statements of controllers/CONTRACT.md to which a text refers. An example
-// of the text is "ReplicaSet 11, Deployment 3, 19". If the text names another document, the result
-// is nil.
+// of the text is "ReplicaSet 11, Deployment 3, 19". If a part of the text has another form, the
+// text refers to something else, and the result is nil.
 func statements(contract string) []Item {
 	var ids []string
 	section := ""
