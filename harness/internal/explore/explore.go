@@ -56,9 +56,9 @@ type Options struct {
 	// 0, the search ends after the last pair of places.
 	Budget time.Duration
 	Clock  clock.PassiveClock
-	// Start runs the scenario s once, and creates the run directory in out. It calls onRecord with
-	// each record of the run's history. The checks compare the run with the baseline b, unless b
-	// is nil.
+	// Start runs the scenario s once, and creates the run directory in out. It returns the report
+	// of the run, or nil and an error if the run could not start. It calls onRecord with each
+	// record of the run's history. The checks compare the run with the baseline b, unless b is nil.
 	Start func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error)
 	// Progress receives messages about the progress of the search.
 	Progress func(message string)
@@ -68,8 +68,9 @@ type Options struct {
 // write or a watch event of the controllers under test. Run ends early if the budget is used up or
 // if ctx ends. The end of ctx is not an error.
 //
-// The outcome is nil only if the runs without faults were not completed, so that there is no plan.
-// Otherwise it is valid, even with an error.
+// Run returns the results as an [Outcome]. The outcome is nil if there is no plan: Run cannot use
+// o.Directory, or the runs without faults were not completed. Otherwise the outcome is valid, even
+// with an error.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
 	s, err := open(o)
 	if err != nil {

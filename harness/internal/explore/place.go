@@ -136,9 +136,9 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	return actions, nil
 }
 
-// Place is a point of a run at which the search injects a fault. It is a write or a watch event of
-// the controllers under test, with an action. A place with the action stale has a write and a watch
-// event.
+// Place is a point of a run at which the search injects a fault, with the sort of fault (the
+// action). The point is a write or a watch event of the controllers under test. A place with the
+// action stale has both a write and a watch event.
 type Place struct {
 	Action Action `json:"action"`
 	Write  *Write `json:"write,omitempty"`
@@ -233,9 +233,10 @@ func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the indexes of those faults that fire in every run that reaches the place. The
-// place is a write or watch event. If one of these faults does not fire, the run says nothing about
-// the place. The argument first is the index of the place's first fault in the scenario.
+// mustFire returns the indexes of those faults that fire in every run that reaches the place. A run
+// reaches the place when its write or watch event happens. If one of these faults does not fire,
+// the run says nothing about the place. The argument first is the index of the place's first fault
+// in the scenario.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the third fault need not fire, because it may find no event to delay

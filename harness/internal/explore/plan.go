@@ -84,9 +84,9 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place (a write or watch event with a fault) to the plan. The argument reason says why
-// a fault at the place cannot matter, or is "". If it is "", the method add looks for such a reason
-// itself. It counts a place with a reason as pruned, and does not add it.
+// add adds a place to the plan, unless a fault at the place cannot matter. The argument reason says
+// why it cannot matter, or is "". If reason is "", the method add looks for such a reason itself.
+// If there is a reason, add counts the place as pruned instead.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {

@@ -79,8 +79,9 @@ type savedPlan struct {
 	Plan
 }
 
-// open opens the directory of a search. If an interrupted search has left its plan and results
-// there, open reads them.
+// open returns the search whose files are in o.Directory, and creates this directory if necessary.
+// If an interrupted search has left its plan and results there, open reads them. If the plan
+// belongs to another search, open returns an error.
 func open(o Options) (*search, error) {
 	s := &search{Options: o, results: map[string]result{}, began: o.Clock.Now(), calm: WithoutFaults(o.Scenario)}
 	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
@@ -108,7 +109,8 @@ func open(o Options) (*search, error) {
 	return s, s.readRuns()
 }
 
-// readRuns reads the reports of the runs without faults, and the results of an interrupted search.
+// readRuns sets s.baseline from the reports of the runs without faults, and s.results from the
+// results of an interrupted search. It opens results.jsonl for further results.
 func (s *search) readRuns() error {
 	found, err := filepath.Glob(filepath.Join(s.baselineDirectory(), "*"))
 	if err != nil {

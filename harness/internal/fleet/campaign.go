@@ -51,8 +51,8 @@ type Campaign struct {
 	Of string `json:"of,omitempty"`
 	// Faults has the kinds of faults with which this campaign explores scenarios.
 	Faults []string `json:"faults,omitempty"`
-	// Budget is how long the campaign explores each scenario; 0 means no time limit. It then tries
-	// every place for a fault: each write and each watch event.
+	// Budget is how long the campaign explores each scenario. With 0, there is no time limit: the
+	// campaign tries every place for a fault, that is, each write and each watch event.
 	Budget time.Duration `json:"budget,omitempty"`
 }
 

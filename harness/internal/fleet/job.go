@@ -153,8 +153,9 @@ func Labels(campaign string) map[string]string {
 	}
 }
 
-// podFailurePolicy says which ends of a pod Kubernetes counts as failures of the pod's completion
-// index. Pods that were evicted, killed or lost do not count: Kubernetes replaces them.
+// podFailurePolicy returns the rules for a pod that ends before its work is complete. Some ends of
+// a pod count as failures of the pod's completion index. Pods that were evicted, killed or lost do
+// not count: Kubernetes replaces them.
 func podFailurePolicy() *batchv1.PodFailurePolicy {
 	onExit := func(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{

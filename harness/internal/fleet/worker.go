@@ -32,7 +32,8 @@ type Worker struct {
 	// Node is the name of the pod's node. It may be empty.
 	Node  string
 	Store Store
-	// Prepare returns a function that makes one run, shrink or exploration of the campaign.
+	// Prepare returns a function that makes one run, shrink or exploration of the campaign. If it
+	// returns an error, the worker ends with this error.
 	Prepare func(Unit) (campaign.Attempt, error)
 	Clock   clock.PassiveClock
 	// Metrics counts the results. It may be nil.
@@ -154,7 +155,8 @@ func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 }
 
 // makeRuns makes the given runs and writes their results to the store. The argument killed says how
-// many pods were killed during each run.
+// many pods were killed during each run. makeRuns returns nil only if each of the runs has a
+// result.
 func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int) error {
 	failedStarts := 0
 	var missed []error // the errors of runs that could not start
@@ -182,7 +184,8 @@ func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int
 }
 
 // series returns an iterator over the given runs. Before each run, it writes to the store which run
-// is in progress.
+// is in progress. If too many pods were killed during a run, the iterator does not make this run;
+// see [Worker.abandoned].
 func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, unit := range units {

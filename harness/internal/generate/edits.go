@@ -16,7 +16,7 @@ type editor struct {
 	*rand.Rand
 	profile  Profile
 	steps    []scenario.Step   // the steps of the workload
-	before   int               // changes begin at steps with a lower index
+	before   int               // edits begin at steps whose index is lower than this number
 	existing []scenario.Target // objects that exist when the workload ends
 	edited   []scenario.Target // objects that a user-edit fault of the scenario already changes
 }

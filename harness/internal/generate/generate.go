@@ -208,8 +208,9 @@ func (o *Options) delayPods(s *scenario.Scenario) {
 	}
 }
 
-// complete sets the defaults of the options, and returns an error for invalid options. It
-// removes the fault types that the provider does not support, or that have no Sample, from o.Kinds.
+// complete sets the defaults of the options and the field o.supported. It returns an error for
+// invalid options. From o.Kinds, it removes the fault types that the provider does not support, and
+// those without the field Sample.
 func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration

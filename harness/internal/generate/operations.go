@@ -184,8 +184,9 @@ func (u *users) withoutService(o *object) bool {
 	return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
 }
 
-// createService appends a step that creates a Service with the name of an object with replicas. The
-// Service selects the pods of this object. Some headless Services have no ports.
+// createService appends a step that creates a Service with the name of an object with replicas, and
+// returns the Service. The Service selects the pods of the object with replicas. Some headless
+// Services have no ports.
 func (u *users) createService(o *object) *object {
 	create := &scenario.Create{
 		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
@@ -279,11 +280,11 @@ var morePorts = [][]scenario.Port{
 // firstPorts are the ports of a new Service.
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods appends a step that creates pods with the labels of a ReplicaSet or
+// addPods appends a step that creates pods with the labels of an owner: a ReplicaSet or
 // ReplicationController.
 //
-// Some of these pods have no controller, so the ReplicaSet may adopt them. The controller of the
-// other pods is a ConfigMap, so the ReplicaSet must not change them.
+// Some of these pods have no controller, so the owner may adopt them. The controller of the other
+// pods is a ConfigMap, so the owner must not change them.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {

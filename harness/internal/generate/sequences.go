@@ -52,7 +52,8 @@ var userSequences = []userSequence{
 }
 
 // lastChange is a fault that changes one or two pods of an object when users change nothing any
-// more. A controller that misses the event has few other events to make up for it.
+// more. A controller that ignores this change rarely receives another event that makes it look at
+// the object again.
 type lastChange struct {
 	weight       int // the relative probability of the change
 	kind         faults.Type

@@ -61,10 +61,10 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []la
 // that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
 // replicas.
 //
-// Half of the workloads end with a change of pods of objects with replicas. A quarter ends with a
-// change of a Service, and a quarter with a label change of each object with replicas. The controller
-// enqueues an object on the change of its label, even if the work queue key of the object is in
-// back-off.
+// A workload ends in one of three ways. In half of the cases, faults change pods (see
+// [users.finish]). In a quarter, users change a Service (see [users.changeService]). In the last
+// quarter, users change a label of each object with replicas. The controller enqueues an object on
+// the change of its label, even if the work queue key of the object is in back-off.
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()

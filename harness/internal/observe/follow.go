@@ -120,8 +120,8 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// follow watches etcd and records all changes after the revision seenUpTo. It returns when ctx
-// ends, or when etcd has compacted the revision after seenUpTo.
+// follow watches etcd and records all changes after the revision seenUpTo. It returns an error when
+// ctx ends, or when etcd has compacted the revision after seenUpTo.
 //
 // The etcd client reconnects by itself after a broken connection or a restart of etcd.
 func (f *Follower) follow(ctx context.Context) error {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// process says how the program in the manager container of a Deployment runs. The arguments and
-// environment variables are templates; see [subject.Definition].
+// process says how a Deployment runs the program with the controllers. The program runs in the
+// container that [managerOf] returns. The arguments and environment variables are templates; see
+// [subject.Definition].
 type process struct {
 	args      []string
 	env       map[string]string
@@ -25,10 +26,9 @@ type process struct {
 	secret string
 }
 
-// processOf returns how a Deployment runs its program. It reads the arguments, environment
-// variables, ports and certificates of the manager container, and the namespace of the Deployment.
-// The manager container is the one named manager, or else the first one. If the object is not a
-// valid Deployment, processOf returns an error.
+// processOf returns how a Deployment runs the program with the controllers. It reads the arguments,
+// environment variables, ports and certificates of the container that [managerOf] returns, and the
+// namespace of the Deployment. If the object is not a valid Deployment, processOf returns an error.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// installed lists the kinds whose objects a run creates unchanged before the program starts. The
-// objects come from the manifests. A run uses objects of two other kinds in another way:
+// installed lists the kinds whose objects a run creates before the program starts. The objects come
+// from the manifests. A run uses objects of two other kinds in another way:
 //
 //   - The first Deployment says how gauntlet runs the program as a local process.
-//   - A Service to which a webhook refers becomes a Service of the type ExternalName.
+//   - For a Service to which a webhook refers, a run creates a Service of the type ExternalName.
 //
 // A run ignores objects of all other kinds, all other Deployments, and all other Services.
 var installed = []string{
@@ -118,9 +118,9 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator describes the controllers and kinds of the program under test. The argument found is the
-// section "operator" of the subject file, or nil. The result has the content of this section, and
-// kinds and controllers that only the manifests name.
+// operator returns a description of the controllers and kinds of the program under test. The
+// argument found is the section "operator" of the subject file, or nil. The result has the content
+// of this section, and kinds and controllers that only the manifests name.
 //
 // If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
 // one controller. This controller may write its own kind, and all kinds for which the roles permit
@@ -170,8 +170,9 @@ var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollecti
 // does not show which objects the controller manages.
 var notWorkload = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
 
-// written returns the namespaced kinds that the roles allow the program to write, sorted by
-// name. It returns only built-in kinds of Kubernetes and kinds of the CustomResourceDefinitions.
+// written returns the namespaced kinds that the program may write, sorted by name. The rules in
+// s.rules, which come from the program's roles, say what it may write. written returns only
+// built-in kinds of Kubernetes and kinds of the CustomResourceDefinitions.
 func (s *objects) written() []scenario.ExternalKind {
 	var kinds []scenario.ExternalKind
 	for _, rule := range s.rules {

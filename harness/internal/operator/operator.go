@@ -3,8 +3,9 @@
 // its arguments and environment variables, and manifests.
 //
 // gauntlet creates most objects of the manifests before the program starts: custom resource
-// definitions, roles, role bindings and configuration. It does not create the Deployment. It runs
-// the program as a local process, with the arguments and environment variables of the Deployment.
+// definitions, roles, role bindings, configuration and so on. It does not create the Deployment. It
+// runs the program as a local process, with the arguments and environment variables of the
+// Deployment. It ignores objects of some kinds, which [Operator.Ignored] lists.
 package operator
 
 import (
@@ -123,8 +124,8 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// within resolves a path that is relative to dir, the directory of a file about a program under
-// test. It returns path unchanged if path is absolute or empty.
+// within resolves path relative to the directory dir. If path is absolute or empty, within returns
+// path unchanged.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

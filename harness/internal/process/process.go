@@ -55,7 +55,7 @@ type Process struct {
 	spec Spec
 	cmd  *exec.Cmd     // the started process
 	log  *logfile.File // log file with the standard output and standard error
-	done chan struct{} // reap closes it after the process has exited
+	done chan struct{} // closed by reap after the process has exited
 
 	mu      sync.Mutex // held while Signal sends a signal, so that reap does not release the PID
 	reaped  bool       // true after reap has released the PID, which the kernel may then reuse

@@ -119,8 +119,9 @@ func seededRand() uint64 {
 }
 `
 
-// Write writes edited copies of Go's source files to the directory dir. It returns the original path
-// of each file, and the path of its copy, for the flag -overlay of the go command.
+// Write writes edited copies of Go's source files to the directory dir. The flag -overlay of the go
+// command then replaces the original files by the copies. Each key of the result is the path of an
+// original file, and the value is the path of its copy.
 //
 // Write returns an error if the go command belongs to a version of Go that the edits do not fit.
 func Write(ctx context.Context, dir string) (map[string]string, error) {

@@ -6,8 +6,9 @@
 //
 //	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<program>
 //
-// [Own] finds or builds the programs of gauntlet's own module. All functions build only programs
-// that are missing. A build needs the go command.
+// [Own] finds or builds the programs of gauntlet's own module. [MainPackage] and [Linked] build
+// programs under test. A program of a fixed version stays in the cache, and is built only once. A
+// build needs the go command.
 package setup
 
 import (

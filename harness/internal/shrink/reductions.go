@@ -89,9 +89,10 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment has functions for settings of the cluster or the controllers under test. One function
-// is for the field "exercises" of the scenario. Each function sets one setting to its simplest
-// value, and reports whether the scenario changed.
+// environment lists the simplifications that do not change the workload or the faults. Each
+// function sets one setting of the cluster or of the controllers under test to its simplest value.
+// The last function removes the list of checks that the scenario exercises. Each function reports
+// whether the scenario changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },

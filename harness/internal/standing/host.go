@@ -36,8 +36,8 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upHosted starts a cluster in a separate gauntlet process, the host process, and waits until
-// the cluster is ready. The host process keeps running after `gauntlet up` has ended.
+// upHosted starts a cluster in a separate gauntlet process, the host process, and returns when the
+// cluster is ready. The host process keeps running after `gauntlet up` has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the background process of the cluster: %w", err)

@@ -116,7 +116,7 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 const logSubdir = "logs"
 
 // upDetached starts a cluster that keeps running without a gauntlet process, such as a kind
-// cluster.
+// cluster. It returns when the cluster is ready.
 func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	o.ControlPlane.Standing = true
 	e, err := environment.Start(ctx, o)
@@ -136,9 +136,9 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 }
 
 // List returns the clusters of this user that gauntlet processes in the background (host processes)
-// run or ran. It also returns all kind clusters. The kind clusters include those of runs and of
-// other users of the container engine. If no container engine is running, List returns no kind
-// clusters.
+// run or ran. It also returns all kind clusters, including those of runs and of other users of the
+// container engine. Directories with the logs of kind clusters that failed to start are in the list
+// too. If no container engine is running, List returns only clusters of host processes.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {

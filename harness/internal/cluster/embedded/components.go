@@ -51,7 +51,7 @@ const (
 	supportBurst = 10000
 )
 
-// etcdComponent says how to run etcd, as a cluster with one member.
+// etcdComponent returns the component that runs etcd, as a cluster with one member.
 func etcdComponent(l layout, b Binaries) component {
 	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
 	return component{name: "etcd", path: b.Etcd, stopGroup: stopEtcd, stopGrace: stopGrace, args: []string{
@@ -80,7 +80,7 @@ func etcdComponent(l layout, b Binaries) component {
 	}}
 }
 
-// apiServerComponent says how to run kube-apiserver, with RBAC and static tokens.
+// apiServerComponent returns the component that runs kube-apiserver, with RBAC and static tokens.
 func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-apiserver", path: b.KubeAPIServer, stopGroup: stopAPIServer, stopGrace: apiServerStopGrace,
@@ -140,9 +140,9 @@ var unneededControllers = []string{
 	"storageversion-garbage-collector-controller", "storage-version-migrator-controller",
 }
 
-// controllerManagerComponent says how to run kube-controller-manager. It runs all default
-// controllers except the controllers under test and [unneededControllers]. With Options.Volumes,
-// kube-controller-manager also runs [volumeControllers].
+// controllerManagerComponent returns the component that runs kube-controller-manager. This program
+// runs all default controllers except the controllers under test and [unneededControllers]. With
+// Options.Volumes, it also runs [volumeControllers].
 func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	controllers := []string{"*"}
 	for _, name := range slices.Concat(kube.NamesOf(kube.OrDefault(opts.Controllers)), unneededControllers) {
@@ -179,7 +179,7 @@ func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	}
 }
 
-// schedulerComponent says how to run kube-scheduler.
+// schedulerComponent returns the component that runs kube-scheduler.
 func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-scheduler", path: b.KubeScheduler, stopGroup: stopClients, stopGrace: stopGrace,
@@ -211,8 +211,8 @@ enableProfiling: false
 `, l.file(supportConfig), supportQPS, supportBurst)
 }
 
-// kwokComponent says how to run KWOK, which simulates the kubelets. It sets no healthURL: KWOK
-// counts as healthy while its process runs.
+// kwokComponent returns the component that runs KWOK, which simulates the kubelets. The component
+// has no healthURL: KWOK counts as healthy while its process runs.
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(kubeletConfig),

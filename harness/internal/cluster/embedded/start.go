@@ -190,8 +190,9 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 // pollInterval is the time between two checks of a condition for which this package waits.
 const pollInterval = 25 * time.Millisecond
 
-// poll is [cluster.Poll] with the interval pollInterval. It repeats a check until the check returns
-// nil.
+// poll calls the function condition until it returns nil or ctx ends. It is [cluster.Poll] with the
+// interval pollInterval. If ctx ends, the error contains the description, which says what the
+// caller waits for.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }

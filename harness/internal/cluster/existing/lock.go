@@ -29,9 +29,9 @@ type namespaceLock struct {
 	removeErr error     // error of the deletion of the namespace
 }
 
-// acquireLock creates the run's namespace. If the namespace already exists, acquireLock returns an
-// error. If gauntlet dies before it releases the lock, the guard process runs cleanupCommand. The
-// error message contains host, the API server's URL.
+// acquireLock creates the run's namespace, which is the lock of the cluster. If the namespace
+// already exists, acquireLock returns an error, which contains host, the API server's URL. If
+// gauntlet dies before it releases the lock, the guard process runs cleanupCommand.
 func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, cleanupCommand []string) (*namespaceLock, error) {
 	self, err := process.Self()
 	if err != nil {

@@ -32,8 +32,9 @@ const (
 	markerFile = "kind-cluster"
 )
 
-// createNetwork creates the container network of the cluster, with the labels that [List] reads. If
-// a network with the cluster's name already exists, createNetwork returns an error.
+// createNetwork creates the container network of the cluster, with the labels that [List] reads.
+// The argument keep is Options.Keep. If a network with the cluster's name already exists,
+// createNetwork returns an error.
 func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	self, err := process.Self()
 	if err != nil {
@@ -117,7 +118,7 @@ type Found struct {
 // cluster.Admin). The file exists if the cluster was started completely.
 func (f Found) Kubeconfig() string { return filepath.Join(f.Dir, kubeconfigFile) }
 
-// List returns all clusters of the container engine that gauntlet created, sorted by name.
+// List returns all clusters that gauntlet created in the container engine, sorted by name.
 func List(ctx context.Context) ([]Found, error) {
 	var e engine
 	if err := e.check(ctx); err != nil {

@@ -24,8 +24,9 @@ const (
 	healthTimeout = recoveryTimeout
 )
 
-// poll is [cluster.Poll] with the interval pollInterval. It repeats a check until the check returns
-// nil.
+// poll calls the function condition until it returns nil or ctx ends. It is [cluster.Poll] with the
+// interval pollInterval. If ctx ends, the error contains the description, which says what the
+// caller waits for.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }

@@ -59,7 +59,8 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	}
 }
 
-// startOnce makes one attempt to start a cluster, with a new name, network and tokens.
+// startOnce makes one attempt to start a cluster, with a new name, network and tokens. If the
+// attempt fails, startOnce removes everything that it created, except logs.
 func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := prepare(ctx, opts)
 	if err != nil {
@@ -80,8 +81,9 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare creates the state directory and the container network of a new cluster. If gauntlet dies,
-// the guard process removes the directory and the network.
+// prepare creates the state directory and the container network of a new cluster. The returned
+// Cluster has no nodes yet. If gauntlet dies, the guard process removes the directory and the
+// network.
 func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
