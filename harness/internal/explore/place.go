@@ -136,9 +136,9 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	return actions, nil
 }
 
-// Place is a point of a run at which the search injects a fault, with the sort of fault (the
-// action). The point is a write or a watch event of the controllers under test. A place with the
-// action stale has both a write and a watch event.
+// Place is a point of a run at which the search injects a fault. The action is the sort of fault.
+// The point is a write or a watch event of the controllers under test. A place with the action
+// stale has both a write and a watch event.
 type Place struct {
 	Action Action `json:"action"`
 	Write  *Write `json:"write,omitempty"`
