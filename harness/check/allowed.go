@@ -67,7 +67,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "client-rate-limit", Topic: topicCounting,
-		Behavior: "By default the client of kube-controller-manager is limited to 20 requests/s with a burst of 30. 500 pods take about 25 s.",
+		Behavior: "By default the client of kube-controller-manager is limited to 20 requests/s with a burst of 30. Creating 500 pods takes about 25 s.",
 		Handling: []string{
 			"slow-start, deployment-status: extend their time limits by the delay that the subject's rate limit may cause.",
 			"status, deployment-status: a request may fail before the proxy receives it. The checks therefore accept a status if any state of the cache justifies it. States from before the version on which the status is based do not count.",
@@ -236,7 +236,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "retry-delay", Topic: topicTime,
 		Behavior: "After an outage of duration T, the next retry may come only after another T, because the back-off has doubled up to T. Retries share a token bucket of 10/s with a burst of 100. A new leader takes over after up to 17 s. The resync period is 12 to 24 hours.",
 		Handling: []string{
-			"converged: the settle bound of a scenario must leave time for the retry. For upstream, see long-back-off in known-upstream-issues.md.",
+			"converged: the settle bound of a scenario must leave time for the retry. For upstream, see the known upstream issue [long-back-off](known-upstream-issues.md#long-back-off).",
 			"process-alive: a leader may exit if it could not renew its lease in time, also because it got no response.",
 			"lease-holder-writes: a leader may write for as long as its last renewal is valid, even if the lease names another holder.",
 		},

@@ -19,8 +19,8 @@ type baselineChecker struct {
 	fired    []string           // the names of the faults that fired
 	compare  comparison         // finds the differences between the run and the baseline
 	// lastOperation is the index of the last workload step that has an operation, such as create.
-	// Later steps only await conditions. The run can still be compared if one of these later steps
-	// fails.
+	// Later steps only await a condition, such as that all pods are ready. The run can still be
+	// compared if one of these later steps fails.
 	lastOperation int
 }
 

@@ -91,7 +91,8 @@ type Settings struct {
 	// the end. If it is nil, the checks same-end-state and no-extra-effects are not exercised.
 	Baseline *baseline.Baseline
 	// LastOperation is the index of the last step of the workload that has an operation, such as
-	// create. Later steps only await conditions.
+	// create. Later steps only await a condition, such as that all pods are ready. If a later step
+	// fails, the run can still be compared with the Baseline.
 	LastOperation int
 }
 
@@ -183,7 +184,8 @@ func Find(id string) (Check, bool) {
 // record, such as a response without its request. On an incomplete history, a check fails only
 // if it found a safety violation. Otherwise its verdict is unknown.
 //
-// If records cannot be read for another reason, Run returns an error and no results.
+// Run returns an error and no results if reading or decoding a record fails. A truncated history is
+// no error.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

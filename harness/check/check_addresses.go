@@ -73,12 +73,12 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares written Endpoints (the parameter e) with what one version of the Service
-// requires. The parameter got contains the addresses in these Endpoints.
+// mismatch compares the written Endpoints e with what one version s of the Service requires. The
+// argument got holds the addresses in e.
 //
 // The first result says what is wrong with the Endpoints, and the second what was expected. Both
-// results are empty if nothing is wrong. For each pod, the Endpoints may match any version that
-// the cache contained recently. The parameter since is the beginning of this recent period.
+// results are empty if nothing is wrong. For each pod, the Endpoints may match any version that the
+// cache contained at the time since or later.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -148,13 +148,13 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 // someVersionLists reports whether the Endpoints list a pod correctly, according to at least one
 // of its cached versions.
 //
-// The parameter listed contains the addresses that the Endpoints list for the pod. If part is
-// true, the Endpoints list only 1000 of the addresses (they are truncated). Some addresses of the
-// pod may then be missing.
+// The argument listed holds the addresses that the Endpoints list for the pod. The argument part
+// says whether the Endpoints are truncated, that is, list only 1000 of the addresses. In truncated
+// Endpoints, some addresses of the pod may be missing.
 //
-// The result want contains the addresses that the matching version requires. If no version
-// matches, it contains those that the latest version requires. A version whose body cannot be
-// decoded matches any addresses.
+// The first result (want) is the set of addresses that the matching version requires. If no version
+// matches, it is the set that the latest version requires. A version whose body cannot be decoded
+// matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}
@@ -170,7 +170,7 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 	return want, false
 }
 
-// coversAddresses reports whether addresses contains every address in other, with the same
+// coversAddresses reports whether the first set contains every address of the second, with the same
 // readiness. Checks use it instead of a test for equality for truncated Endpoints. These list only
 // 1000 addresses, so some addresses of a pod may be missing.
 func coversAddresses(addresses, other objects.AddressSet) bool {

@@ -20,9 +20,9 @@ import (
 //
 //   - The object is terminating.
 //   - The selector of the object has changed since the process started.
-//   - The write is not based on the latest cached version of the object. After a conflict, for
-//     example, a controller may read the object from the API server. It then writes its earlier
-//     status again.
+//   - The write is not based on the latest cached version of the object, or the process has read
+//     this version from the API server. After a conflict, for example, a controller reads the
+//     object and writes the status that it computed before, without a new sync.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -101,13 +101,13 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns a pod that the process should have tried to adopt or release before a
-// status write.
+// notAttempted returns a pod that the process should have tried to adopt or release by the time
+// dueBy.
 //
-// The adoption or release must have been due for the whole time from the parameter since until
-// now. An attempt that the API server rejected counts as an attempt. If there are several such
-// pods, notAttempted returns the pod whose name comes first. If there is none, it returns nil.
-func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
+// The adoption or release was due at the time dueBy or earlier, and is still due now. An attempt
+// since then counts even if the API server rejected it. If there are several such pods,
+// notAttempted returns the pod whose name comes first. If there is none, it returns nil.
+func (checker *adoptAndReleaseChecker) notAttempted(c *call, dueBy time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
 	if counts.orphans == 0 && counts.controlled == counts.replicas {
@@ -119,7 +119,7 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 				continue
 			}
 			from := view.adoptableOrReleasableSince(uid, o)
-			if at, attempted := checker.lastAttempt[c.process][uid]; from <= since && !(attempted && at >= from) {
+			if at, attempted := checker.lastAttempt[c.process][uid]; from <= dueBy && !(attempted && at >= from) {
 				first = p
 			}
 		}
@@ -134,7 +134,8 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 // owner need not adopt or release the pod now.
 //
 // The method knows only the versions of the pod that the cache contained recently
-// (podVersionsSince).
+// (podVersionsSince). If the need began earlier, the result is the time of the oldest of these
+// versions.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

@@ -44,9 +44,9 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		// The process may count excess pods, which it did not create, as its own creates. For each
+		// The process may count extra pods, which it did not create, as its own creates. For each
 		// of them, it stops waiting for one of its creates, and may send one more.
-		allowed += state.excessObserved
+		allowed += state.extraObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"
 		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low

@@ -12,15 +12,16 @@ import (
 )
 
 // deletionCompletesCheck demands that the controllers under test remove their finalizers from
-// terminating objects in time. A finalizer is theirs if they added it to an object of the same
-// resource during the run. The write must have been successful.
+// terminating objects in time. A finalizer is theirs if one of their successful writes added it to
+// any object of the same resource during the run.
 //
 // The check ignores all other finalizers, because the history does not show who must remove them.
 // It also ignores terminating objects without finalizers: a kubelet or the garbage collector
 // removes these objects.
 //
-// The controllers have the time Settings.Within for each deletion. The verdict is unknown if the
-// run ended before this time was over for some object.
+// The controllers have the time Settings.Within for each deletion. This time begins when the object
+// becomes terminating, or when all faults are healed, whichever is later. The verdict is unknown if
+// the run ended before this time was over for some object.
 var deletionCompletesCheck = Check{
 	ID:            "deletion-completes",
 	Guarantee:     "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
@@ -48,7 +49,7 @@ type deletionCompletesChecker struct {
 }
 
 // finalizedObject is the latest committed version of an object that has finalizers, or had
-// finalizers earlier. The checker finds in it a finalizer that keeps the object terminating.
+// finalizers earlier. If the object is terminating, one of these finalizers may block its deletion.
 type finalizedObject struct {
 	history.Ref
 	finalizers []string   // the current finalizers
@@ -95,7 +96,8 @@ func (checker *deletionCompletesChecker) recordAdded(request *history.Request, w
 }
 
 // commit stores the finalizers of a committed version, and the time when the object began to
-// terminate.
+// terminate. It removes a deleted object. If a finalizer of the subject had delayed the deletion,
+// commit counts the object as exercised.
 func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	o := checker.objects[c.Object.UID]
 	switch {
@@ -129,8 +131,9 @@ func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]s
 	return ""
 }
 
-// end reports each object that is still terminating because a controller under test has not removed
-// its finalizer.
+// end reports each object that is still terminating at the end of the run because of a finalizer.
+// Only finalizers of the subject count. If the time for the deletion is not over, end stores the
+// object in tooEarly instead.
 func (checker *deletionCompletesChecker) end(m *Model) {
 	for _, uid := range sortedByName(checker.objects, "") {
 		o := checker.objects[uid]

@@ -163,13 +163,13 @@ func (write *statusWrite) countBounds() []fieldBounds {
 	return all
 }
 
-// sumRange returns the lowest and the highest possible sum of a replica count over all
-// ReplicaSets of the Deployment. The parameter of is a function that reads this count from one
+// sumRange returns the lowest and the highest possible sum of a replica count over all ReplicaSets
+// of the Deployment. The parameter count is a function that reads this replica count from one
 // ReplicaSet.
 //
 // Each ReplicaSet may have any of its recent versions, in any combination with the versions of
 // the other ReplicaSets.
-func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
+func (r *rolloutState) sumRange(count func(*objects.Owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
@@ -178,7 +178,7 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 				if !known && i > 0 {
 					e.include(0) // the ReplicaSet did not exist in an earlier state
 				}
-				e.include(of(set))
+				e.include(count(set))
 				each[set.Name] = e
 			}
 		}
@@ -197,10 +197,10 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 
 // checkReplicaFailure reports a wrong condition ReplicaFailure in the Deployment status.
 //
-// The sync copies this condition from a ReplicaSet. The status must not have it unless a ReplicaSet
-// had it in some recent version. The status must have it if a ReplicaSet had it in all recent
-// versions. This second rule applies only if the sync has evaluated the rollout's progress. Any
-// other sync leaves the condition unchanged.
+// The controller copies this condition from its ReplicaSets. A write may add the condition only if
+// one of the ReplicaSets had it in some recent version. A write must contain the condition if one
+// of the ReplicaSets had it in all recent versions. This second rule applies only if the sync has
+// evaluated the rollout's progress. Any other sync leaves the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -315,8 +315,9 @@ func (write *statusWrite) checkProgressing() {
 // previous condition Progressing, which the write replaces.
 //
 // The reason is right only if the deadline has passed since the last progress. The rollout must be
-// neither paused nor complete. If the previous condition says that the rollout was complete, no
-// deadline applies (allowed behavior no-deadline-after-completion).
+// neither paused nor complete, and the controller must have been unable to scale any ReplicaSet
+// (see couldHaveScaled). If the previous condition says that the rollout was complete, no deadline
+// applies (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
@@ -331,7 +332,10 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // instead of reporting a missed deadline.
 //
 // The checker looks at each state that the cache contained in the 2 s (2 * lag) before the write.
-// The result is true only if the rolling update could scale a ReplicaSet in each of them.
+// The result is true only if the rolling update could scale a ReplicaSet in each of them. The
+// result is false for a paused Deployment and for the strategy Recreate. It is also false if these
+// states are not certain, or if the controller may have had a good reason to be late
+// (mayBeDelayed).
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {

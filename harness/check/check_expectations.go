@@ -100,10 +100,10 @@ func (state *ownerState) countDiffers() bool {
 // decide permits the creates or deletes that the cache justifies now. It does nothing while the
 // process waits for the effect of earlier creates or deletes for the owner.
 //
-// The parameter except is the request that the process sends at this moment, or nil. This request
+// The argument current is the request that the process sends at this moment, or nil. This request
 // does not count as an earlier create or delete.
-func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
-	if !state.expectationsSatisfied(except) {
+func (permitted *permittedCalls) decide(state *ownerState, current *call, at time.Duration) {
+	if !state.expectationsSatisfied(current) {
 		return
 	}
 	permitted.active.record(at, max(0, state.podCounts.replicas-state.possiblyUncounted()))

@@ -83,8 +83,9 @@ func isChange(r *history.Record) bool {
 	return r.Response == nil && r.List == nil
 }
 
-// repeatable reports whether hotLoopCheck counts how often a process repeats the request. It does
-// not count watches, creates with generateName, and requests for leases, events or access reviews.
+// repeatable reports whether hotLoopCheck counts the repetitions of a request. The check does not
+// count watches, creates with generateName, and requests for leases, events or access reviews. It
+// also ignores reads of paths that are no API resource, such as /healthz.
 func repeatable(r *history.Request) bool {
 	switch r.Verb {
 	case "get", "list":
@@ -95,7 +96,8 @@ func repeatable(r *history.Request) bool {
 	return r.IsWrite()
 }
 
-// count counts a request. It reports a violation if the process has sent this request too often.
+// count counts a request. It reports a violation if the process has sent this request more than
+// hotLoopMax (50) times within hotLoopSpan (5 s).
 func (checker *hotLoopChecker) count(m *Model, r *history.Request) {
 	same := sameRequest{r.Subject, r.Verb, r.Resource, r.Subresource, r.Namespace, r.ObjectName(), r.Query}
 	checker.exercised++

@@ -14,7 +14,8 @@ import (
 // matchesTemplateCheck demands that a controller creates pods and ReplicaSets from the template of
 // their owner. It examines each create of a pod, and each create of a ReplicaSet for a Deployment.
 //
-// It skips a create if the owner of the new object is not in the cache of the process.
+// It skips a create if the owner of the new object is not in the cache of the process. But it
+// always reports a pod that no ReplicaSet or ReplicationController controls.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
 	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",

@@ -38,10 +38,11 @@ var maxUnavailableCheck = Check{
 // because the controller reads only status.availableReplicas. Of the ReplicaSet that is scaled down,
 // it counts at most the new spec.replicas.
 //
-// Known upstream issue stale-availability: the controller first removes the pods of another old
-// ReplicaSet, none of which is available. It then takes status.availableReplicas minus the pods that
-// it removes as the number of pods that stay available. This status still counts pods beyond
-// spec.replicas.
+// Known upstream issue stale-availability: the controller has scaled an old ReplicaSet down. Watch
+// events of pods are late, so status.availableReplicas still counts the pods that this scale-down
+// removes. When the controller scales the ReplicaSet down again, it takes these pods for available
+// ones that remain. This happens in a sync that first removes the unavailable pods of another old
+// ReplicaSet.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(s Settings) Checker {
@@ -84,8 +85,9 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	checker.addViolation(describe)
 }
 
-// mayRemoveUnavailable reports whether another old ReplicaSet of the Deployment may have had pods that
-// were not available. Before a process scales other ReplicaSets down, it removes such pods.
+// mayRemoveUnavailable reports whether another old ReplicaSet of the Deployment may have had pods
+// that were not available. A process removes such pods before it scales down ReplicaSets with
+// available pods.
 func (s *scaling) mayRemoveUnavailable() bool {
 	newest := s.deployments[len(s.deployments)-1]
 	return slices.ContainsFunc(s.replicaSetStates, func(sets []*objects.Owner) bool {

@@ -28,9 +28,9 @@ var needlessWritesCheck = Check{
 // needlessMax is the maximum number of updates of one object that a process may send without
 // changing the object.
 //
-// A correct controller may send an unnecessary update for two reasons. First, after a conflict,
-// it writes the status again without a comparison. Second, another client may write the same
-// content between the controller's read and its write.
+// A correct controller may send an unnecessary update for two reasons. First, after a conflict, it
+// writes the status again without comparing it with the status in the new version. Second, another
+// client may write the same content between the controller's read and its write.
 const needlessMax = 5
 
 // needlessWritesChecker reports a process that repeatedly updates an object without changing the
@@ -46,7 +46,8 @@ const needlessMax = 5
 //
 // The checker does not count an update that follows a failed update of the same object. It also
 // does not count an update of a Deployment after a failed request for its ReplicaSets. The
-// controller writes each such failure into the status.
+// controller writes such a failure into the Deployment's status even if the status already contains
+// it.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
@@ -105,8 +106,8 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the stored counts of updates without a change by one process to one object. The caller
-// adds to these counts. If there are none, the method stores empty counts.
+// of returns the stored counts of the updates that a process sent for the object with the given
+// name. The caller adds to these counts. If nothing is stored, the method stores empty counts.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}
@@ -118,7 +119,7 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 }
 
 // deployment returns the cached Deployment for which the controller sent the request. It returns
-// nil if the request was not for a Deployment, or if the cache does not contain it.
+// nil if the request was not for a Deployment, or if the Deployment is not in the cache.
 func (answered *answeredCall) deployment() *objects.Deployment {
 	if answered.rollout == nil {
 		return nil

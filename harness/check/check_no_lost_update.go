@@ -178,8 +178,12 @@ func (o *recentVersions) newest() history.Version {
 	return o.versions[len(o.versions)-1].Version
 }
 
-// answered handles the response to a write. A response record without a status code of the API
-// server means that the outcome of the write is unknown.
+// answered processes the response to a write. If the write succeeded, it marks the version that the
+// write made as the subject's own (markOwn). It also keeps a write without a precondition in
+// recentVersions.unconditional, for the method examine.
+//
+// If the response record has no status code of the API server, the outcome of the write is unknown.
+// The checker then draws no conclusions from writes to this object.
 func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
 	if w.object != nil {
 		w.object.unanswered--
@@ -210,8 +214,9 @@ func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *hi
 	}
 }
 
-// markOwn records that a write of a controller under test made the given version. A change in this
-// version is therefore no change of another client.
+// markOwn marks one version of the object as made by a controller under test. Changes in this
+// version then do not count as changes of another client. If the commit record of the version has
+// not arrived yet, markOwn notes the version in ownVersions, and the method commit marks it.
 func (o *recentVersions) markOwn(version history.Version) {
 	for i := range o.versions {
 		if o.versions[i].Version == version {
@@ -243,9 +248,11 @@ func (w *unansweredWrite) unconditional() bool {
 	return false
 }
 
-// examine checks the writes of an object that had no precondition, that is, no resourceVersion. It
-// waits until every write of this object by the controllers under test has a response. A late
-// response may show that these controllers made a version.
+// examine looks for lost updates among the successful writes to one object that had no precondition
+// (no resourceVersion). It then forgets these writes.
+//
+// examine waits until every write of this object by the controllers under test has a response. A
+// late response may show that these controllers made a version.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -302,8 +309,9 @@ func (o *recentVersions) index(version history.Version) int {
 // position of this version in o.versions. It returns -1 if nobody changed the field, or if a
 // controller under test also changed it.
 //
-// The parameter path names the field. The parameter fields contains the fields of consecutive
-// versions. Its first element belongs to the version o.versions[from].
+// The argument path names the field. The slice fields has one element for each of several
+// consecutive versions: a map from path to value. Its first element belongs to the version
+// o.versions[from].
 func (o *recentVersions) changes(fields []map[string]string, from int, path string) int {
 	first := -1
 	for i := 1; i < len(fields); i++ {
@@ -323,8 +331,8 @@ func (o *recentVersions) changes(fields []map[string]string, from int, path stri
 // origin returns the version in which a field got its current value. It returns nil if the
 // checker no longer has that version.
 //
-// The parameter path names the field. The parameter fields contains the fields of all versions
-// up to the current one.
+// The argument path names the field. The slice fields has one element for each version up to the
+// current one: a map from path to value.
 func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
 	for i := len(fields) - 1; i > 0; i-- {
 		if fields[i][path] != fields[i-1][path] {
@@ -337,9 +345,9 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write sets a field to the given value. The parameter path names the
-// field. If the parameter present is false, the field must be absent: an update must then not
-// contain it.
+// contains reports whether the write sets a field to the given value. The argument path names the
+// field. If the argument present is false, the field was absent in the former version. An update
+// then restores it by omitting the field.
 func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)
@@ -356,9 +364,9 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
-// describeValue formats the value of a field for the evidence of a violation, in quotes. The text
-// has at most 60 characters. It returns "absent" for "", because a field without a value is not
-// in the object.
+// describeValue formats the value of a field for the evidence of a violation, in quotes. It omits
+// everything after the first 60 characters. It returns "absent" for "", because a field without a
+// value is not in the object.
 func describeValue(value string) string {
 	if value == "" {
 		return "absent"

@@ -187,8 +187,11 @@ func replicasIn(o *history.Object) int {
 }
 
 // commit stores a committed version of an object, with which the checker compares later writes. It
-// ignores an object that holds no data, unless a generic controller under test reconciles it. A
-// generic controller is one without a contract.
+// forgets deleted objects. It ignores an object that holds no data, unless a generic controller
+// under test reconciles it. A generic controller is one without a contract.
+//
+// A version may show that an object was created or scaled up again. commit then calls undone, which
+// may report the earlier delete or scale-down.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -267,9 +270,9 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	}
 }
 
-// ownersOf returns the owners of an object, sorted by name. An owner is a reconciled object to
-// which the object has an ownerReference. A reconciled object also counts as an owner if one of
-// the object's labels has its name as the value.
+// ownersOf returns the owners of an object, sorted by name. An owner is a reconciled object in the
+// same namespace to which the object has an ownerReference. A reconciled object in this namespace
+// also counts as an owner if one of the object's labels has its name as the value.
 func (checker *noStaleDeleteChecker) ownersOf(o *dataObject) []*reconciledOwner {
 	var found []*reconciledOwner
 	for name, owner := range checker.owners {
@@ -293,10 +296,12 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict marks the write w as suspicious if two conditions hold. The process that sent it had
-// not received the last change of the owner. Some process under test had received this change
-// before the object was created or scaled up. The parameter since is the sequence number of that
-// creation or scale-up.
+// contradict marks the write w as suspicious: it sets w.owner, w.changed and w.read. A write is
+// suspicious if two conditions hold. The process that sent it had not received the last change of
+// the owner. Some process under test had received this change before the object was created or
+// scaled up. The parameter since is the sequence number of that creation or scale-up.
+//
+// A terminating owner makes no write suspicious.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
@@ -367,9 +372,13 @@ func (w *dataWrite) destroys(made *history.Object) string {
 	return ""
 }
 
-// undone reports the last suspicious delete or scale-down of an object if a new version shows that
-// it was undone. The object was then created again or scaled up again. The write is suspicious
-// because the process had not received the last change of an owner of the object.
+// undone reports a wrong delete or scale-down of an object when the object is created or scaled up
+// again. The parameter now is the new version of the object, which shows this.
+//
+// The map contradicted contains the deletes and scale-downs that may be wrong, because an outdated
+// version of an owner may have caused them. undone reports nothing if this owner has changed again
+// or no longer exists. It also reports nothing if a step of the workload names the object, because
+// a user may have created it again.
 func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
 	name := nameOf(now.Ref)
 	w := checker.contradicted[name]

@@ -91,8 +91,8 @@ type generations struct {
 	}
 }
 
-// highest returns the highest observedGeneration of the status and its conditions. No write may
-// set it above metadata.generation.
+// highest returns the highest observedGeneration of the status and its conditions. No write may set
+// any of them above metadata.generation.
 func (g generations) highest() int64 {
 	highest := g.Status.ObservedGeneration
 	for _, c := range g.Status.Conditions {
@@ -154,8 +154,10 @@ func (checker *observedGenerationChecker) cache(m *Model, process string, o *his
 	}
 }
 
-// written examines a successful write that sets an observedGeneration. The parameter o is the
-// object in the response.
+// written examines a successful write that sets an observedGeneration. It reports an
+// observedGeneration above metadata.generation. It also reports a status.observedGeneration that is
+// lower than before, if the cache of the process has had the newer generation for long enough. The
+// parameter o is the object in the response.
 func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
 	sent := generationsOf(request.Patch)
 	if request.Object != nil {

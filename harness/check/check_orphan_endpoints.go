@@ -73,8 +73,12 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending returns the reasons why a process must still delete the given Endpoints, together with
-// their reference. The list of reasons is empty if no process must delete them.
+// pending returns the reference of the Endpoints with the given UID, and why a process must still
+// delete them. A process must delete Endpoints that had no Service when it started. It must also
+// delete Endpoints if it has observed the deletion of their Service.
+//
+// The second result contains the reasons of the first such process, by name. It is empty if no
+// process must delete the Endpoints.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -123,9 +127,9 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService records the time of a Service's first commit, and removes the time when the Service
-// is deleted. The method deletesInUse reads it to find out whether the Service existed at the time
-// of a delete.
+// recordService records when a Service was first committed. It forgets this time after the deletion
+// of the Service. The method deletesInUse needs the time to find out whether the Service existed at
+// a certain time.
 func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
 	name := nameOf(commit.Object.Ref)
 	if _, exists := checker.serviceSince[name]; !exists {

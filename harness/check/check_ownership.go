@@ -11,8 +11,8 @@ import (
 // committed objects, writes of pods, and deletes. It has three rules:
 //
 //   - A committed object must not have more than one controller.
-//   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a pod
-//     wrongly. The check skips a pod that was never in the cache of the process.
+//   - A controller of ReplicaSets or ReplicationControllers must delete, adopt and release pods only
+//     as the Guarantee says. The check skips a pod that was never in the cache of the process.
 //   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
 //     object of another controller.
 //
@@ -105,6 +105,8 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 //
 // After the process received that version, it must have read the owner from the API server. The
 // owner must not be terminating in the response to this read.
+//
+// The method skips an adoption if the owner already controls the pod in the latest cached version.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
 	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
@@ -168,7 +170,9 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 
 // deletesNoForeign reports a delete by a generic controller if the deleted object belongs to
 // another controller. A generic controller is one that controllers/CONTRACT.md does not describe,
-// such as the Job controller. The method follows the controllerRefs in the cache of the process.
+// such as the Job controller. The method follows the controllerRefs in the cache of the process. It
+// skips an object if no generic controller under test controls objects of the same resource in this
+// cache.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

@@ -114,9 +114,8 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 // which the controller may also keep.
 type allowedSizes struct{ now, low, high int }
 
-// holds reports whether the controller may set spec.replicas of the ReplicaSet to the value in
-// the parameter to.
-func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
+// holds reports whether the controller may set spec.replicas of the ReplicaSet to the given size.
+func (s allowedSizes) holds(size int) bool { return size == s.now || size >= s.low && size <= s.high }
 
 // String formats the allowed values for the evidence of a violation, such as "2 to 4 replicas, or
 // 5 (unchanged)".
@@ -179,21 +178,21 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // number only to within one for each ReplicaSet. If some ReplicaSets have to scale up and others
 // down, the largest ReplicaSet may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
-	most := d.MaxPods()
+	total := d.MaxPods()
 	if d.Replicas == 0 {
-		most = 0
+		total = 0
 	}
-	if to, certain := exactSize(d, active, set, most); certain {
+	if to, certain := exactSize(d, active, set, total); certain {
 		return allowedSizes{set.Replicas, to, to}
 	}
-	share := proportionalShare(d, set, most)
+	share := proportionalShare(d, set, total)
 	result := allowedSizes{set.Replicas, min(set.Replicas, share), max(set.Replicas, share)}
 	if every(active, func(other *objects.Owner) bool { return other.Replicas <= set.Replicas }) {
-		missing := most - sumOf(active, specReplicas)
+		missing := total - sumOf(active, specReplicas)
 		if sharesConflict(d, active, missing) {
 			return allowedSizes{set.Replicas, 0, math.MaxInt32}
 		}
-		left := missing - sumOf(active, func(other *objects.Owner) int { return proportionalShare(d, other, most) - other.Replicas }) + share - set.Replicas
+		left := missing - sumOf(active, func(other *objects.Owner) int { return proportionalShare(d, other, total) - other.Replicas }) + share - set.Replicas
 		result.low = max(0, min(result.low, set.Replicas+max(missing, left-len(active))))
 		result.high = max(result.high, set.Replicas+min(missing, left+len(active)))
 	}
@@ -201,28 +200,27 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 }
 
 // exactSize returns the size that the controller must give one ReplicaSet, if this size can be
-// computed exactly. The parameter set is this ReplicaSet. The parameter active contains all
-// ReplicaSets that are scaled in proportion. The parameter most is the sum of their sizes after
-// scaling.
+// computed exactly. The parameter set is this ReplicaSet. The slice active contains all ReplicaSets
+// that are scaled in proportion. The number total is the sum of their sizes after scaling.
 //
 // The controller gives each ReplicaSet its share in the order of sortForScaling, until no replicas
 // are left to distribute. The first ReplicaSet also gets the remainder.
 //
-// The result certain is true only under these conditions:
+// The second result says whether the first one is exact. It is true only under these conditions:
 //
 //   - All ReplicaSets have the max-replicas annotation.
 //   - Either all scale up, or all scale down.
 //   - No two have the same size and the same creation timestamp.
 //   - In a scale-down, the first ReplicaSet has enough replicas for the remainder.
-func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
-	missing := most - sumOf(active, specReplicas)
+func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, total int) (to int, certain bool) {
+	missing := total - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
 	if !strict || sharesConflict(d, active, missing) || !every(active, func(other *objects.Owner) bool { return other.MaxReplicas > 0 }) {
 		return 0, false
 	}
 	first := 0
 	for i, other := range ordered {
-		gain := proportionalShare(d, other, most) - other.Replicas
+		gain := proportionalShare(d, other, total) - other.Replicas
 		if missing < 0 {
 			gain = min(max(gain, missing), 0)
 		} else {
@@ -246,8 +244,8 @@ func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owne
 // shares. The parameter growing is true for a scale-up.
 //
 // The largest ReplicaSet comes first. Among ReplicaSets of equal size, the newest comes first on
-// scale-up, and the oldest on scale-down. The result strict is false if two ReplicaSets have the
-// same size and the same creation timestamp.
+// scale-up, and the oldest on scale-down. The second result is false if this order is not unique:
+// two ReplicaSets have the same size and the same creation timestamp.
 func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.Owner, strict bool) {
 	order := func(a, b *objects.Owner) int {
 		age := a.Created.Compare(b.Created)
@@ -268,9 +266,9 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 // proportionalShare returns the size that a ReplicaSet should get in proportion to its current
 // size.
 //
-// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Because each share
-// is rounded, the sum of all shares may differ from that sum.
-func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
+// The number total is the sum of the sizes of all ReplicaSets after scaling. Because each share is
+// rounded, the sum of all shares may differ from total.
+func proportionalShare(d *objects.Deployment, set *objects.Owner, total int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // the ReplicaSet has no max-replicas annotation
 		before = d.Status.Replicas
@@ -278,15 +276,15 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 	if before <= 0 {
 		return set.Replicas
 	}
-	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
+	return int(math.Round(float64(set.Replicas) * float64(total) / float64(before)))
 }
 
 // sharesConflict reports whether some ReplicaSets have to scale up while others have to scale
 // down.
 //
-// The parameter missing is the number of replicas that all ReplicaSets together have to gain. It
-// is negative for a scale-down. There is a conflict if the max-replicas annotation of a
-// ReplicaSet requires a change in the other direction.
+// The number missing says how many replicas all ReplicaSets together have to gain. It is negative
+// for a scale-down. There is a conflict if the max-replicas annotation of a ReplicaSet requires a
+// change in the other direction.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()

@@ -100,7 +100,8 @@ func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, res
 	checker.exercised++
 }
 
-// end reports each permission that the authorizer refused at least twice and never granted.
+// end reports each permission that the authorizer refused at least twice and never granted. It does
+// not count refusals within transientSpan (5 s) of a transient one.
 func (checker *rbacDeniedChecker) end() {
 	var transient []recordTime
 	for _, d := range checker.inOrder {

@@ -40,9 +40,10 @@ var revisionsCheck = Check{
 //     process may have acted on any of several cached states. The checker reports a violation only
 //     if each of them contains the existing or older ReplicaSet.
 //
-// Known upstream issue false-collision: after a create failed with AlreadyExists, a process looks in
-// its cache for the ReplicaSet that has the name. It finds the ReplicaSet of a deleted Deployment
-// that had the same name as the present Deployment.
+// Known upstream issue false-collision: after a create failed with AlreadyExists, a process looks
+// in its cache for the ReplicaSet that has the name. It finds the ReplicaSet of a deleted
+// Deployment that had the same name as the present Deployment, and increases collisionCount by
+// mistake.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(s Settings) Checker {

@@ -82,8 +82,9 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// Result returns fail if a controller created a ReplicaSet for a paused Deployment. Otherwise it
-// returns the result for Deployments that do not converge.
+// Result returns the verdict fail if a controller created a ReplicaSet for a paused Deployment.
+// Otherwise it returns the result of the embedded convergenceChecker, which says whether every
+// Deployment completed its rollout in time.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {
 		return checker.findings.Result()

@@ -37,8 +37,8 @@ func newSameEndStateChecker(s Settings) Checker {
 	return newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
 }
 
-// compareEndStates returns a description of each difference between the end of the run and the
-// runs without faults. The result compared is always 1, because the end of a run is one fact.
+// compareEndStates compares the end of the run with the runs without faults. The first result is
+// always 1, because the end of a run is one fact. The second describes each difference.
 func compareEndStates(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
 	podsReplaced := slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(podReplacingFaults, fault) })
 	return 1, b.Differences(run, podsReplaced)

@@ -137,7 +137,8 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	}
 }
 
-// newScaleDown returns a scale-down that begins with the given delete.
+// newScaleDown returns a scale-down that begins with the given delete. It has no candidates if the
+// owner is not in the cache, or if its selector has changed.
 //
 // The candidates are the pods that the owner controlled during the whole period in which the
 // controller may have decided. This period ends with the delete. The period begins at the later of
@@ -146,6 +147,8 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 //   - batchTime before the delete, because the client-side rate limit delays a request for at most
 //     that long
 //   - lag (1 s) before the last response to a create or a status write for the owner
+//
+// Pods that the process itself created are candidates even if they reached the cache later.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -159,7 +162,7 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
 	for uid, p := range state.process.view.controlled[state.uid] {
 		states := keepSince(state.process.view.podVersionsSince[uid], from)
-		covered := states[0].since <= from || ownerScaleDowns.created[uid] && state.excessObserved == 0
+		covered := states[0].since <= from || ownerScaleDowns.created[uid] && state.extraObserved == 0
 		if !covered || !every(states, func(s cachedVersion[*objects.Pod]) bool { return countsPod(o, s.value) }) {
 			begun.allPodsKnown = begun.allPodsKnown && !p.Active
 			continue
@@ -237,9 +240,9 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake finds a remaining pod that the controller had to delete before a deleted pod. The
-// result left is the remaining pod, and victim is the deleted pod. findMistake also returns the
-// reason. It returns two nil pods and "" if the order was right.
+// findMistake finds a remaining pod that the controller had to delete before a deleted pod. It
+// returns the deleted pod, the remaining pod, and the reason. If the order was right, it returns
+// nil, nil and "".
 //
 // findMistake does not compare all pairs of pods. It compares one pair by class, and one pair by
 // each age (see ageOrder) within each class. Each pair consists of the deleted pod that the order
@@ -283,17 +286,18 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // before the deleted pod, the order was wrong.
 type extremes struct{ victim, left *candidate }
 
-// include updates victim or left if the given pod is more likely to reveal a wrong order. A deleted
-// pod replaces victim if the deletion order puts it later. A remaining pod replaces left if the
-// order puts it earlier. The parameter by is a function that compares two pods by one criterion.
+// include stores the given pod in e.victim or e.left if this pod is more likely to reveal a wrong
+// order. A deleted pod replaces e.victim if the deletion order puts it later. A remaining pod
+// replaces e.left if the order puts it earlier. The parameter compare is a function that compares
+// two pods by one criterion.
 //
 // If the cache had several versions of a pod, include uses the version that makes a wrong order
 // least likely.
-func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
+func (e *extremes) include(each *candidate, compare func(a, b *objects.Pod) int) {
 	switch {
-	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
+	case each.deleted && (e.victim == nil || compare(each.leastValued(), e.victim.leastValued()) > 0):
 		e.victim = each
-	case !each.deleted && (e.left == nil || by(each.mostValued(), e.left.mostValued()) < 0):
+	case !each.deleted && (e.left == nil || compare(each.mostValued(), e.left.mostValued()) < 0):
 		e.left = each
 	}
 }
@@ -368,13 +372,13 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	return nil
 }
 
-// precedes returns the reason why scale-down must delete one pod before another, such as "is not
-// ready". The pod in the parameter one must be deleted first. It returns "" if at least one
-// combination of the pods' cached versions gives no reason.
-func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
+// precedes returns the reason why scale-down must delete the first pod before the second, such as
+// "is not ready". It returns "" if at least one combination of the pods' cached versions gives no
+// reason.
+func (c *scaleDown) precedes(first, second *candidate, ages ageOrder) string {
 	reason := ""
-	for _, a := range one.states {
-		for _, b := range other.states {
+	for _, a := range first.states {
+		for _, b := range second.states {
 			if reason = c.before(a.value, b.value, ages); reason == "" {
 				return ""
 			}

@@ -48,7 +48,7 @@ type slowStartChecker struct {
 // The comment of slowStartChecker says when the checker assumes that a sync begins.
 type slowStartState struct {
 	idlePeriod    int             // the value of process.idlePeriods at the latest create; a change shows that the process was idle since
-	needed        int             // number of creates that the owner needs, counted from the same time as succeeded
+	needed        int             // number of creates that the owner needs in the current sync, including those that have succeeded
 	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself

@@ -34,7 +34,7 @@ var terminatingNamespaceCheck = Check{
 
 // lateRetriesMax is how many creates a controller may send in a terminating namespace without any
 // event. It counts the creates of one ReplicaSet or Endpoints object after the first that was
-// rejected. A deadline or a stale cache may cause them.
+// rejected. The sync at a Deployment's progress deadline or a stale cache may cause them.
 const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
@@ -80,7 +80,7 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	s.records = append(s.records[max(0, len(s.records)-4):], answered.seq)
 	if answered.verb == callCreatePod {
 		s.pods = true
-		s.allowed = max(s.allowed, min(answered.ownerState.createBound.sinceIdle.high, burstLimit)+answered.ownerState.excessObserved)
+		s.allowed = max(s.allowed, min(answered.ownerState.createBound.sinceIdle.high, burstLimit)+answered.ownerState.extraObserved)
 	} else if s.count == 1 {
 		s.allowed += 1 + lateRetriesMax
 	}

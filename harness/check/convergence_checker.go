@@ -104,8 +104,8 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 // countPending counts the differences between the objects of the kind and their converged state. It
 // ignores differences that a controller cannot resolve itself, such as a pod that is not ready.
 //
-// The result known is nil unless known upstream issues explain each object that has not converged.
-// If there are several such issues, known is the issue of the first object.
+// The second result (known) is nil unless known upstream issues explain each object that has not
+// converged. If there are several such issues, it is the issue of the first object.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {

@@ -32,8 +32,8 @@
 //
 // The model makes two assumptions, so that very old versions justify no write. First, the subject
 // acts on a delivered event within one second (the constant lag). Second, no sync is in progress if
-// a process has no request in flight and was silent for a while. The model calls such a process
-// idle (model_process.go).
+// a process has no request in flight and has sent nothing for a time that depends on its rate limit
+// (Settings.idleAfter). The model calls such a process idle (model_process.go).
 //
 // A check that cannot decide returns unknown, never pass. This happens after a gap record, which
 // says that events are missing. It also happens if the end of the history is missing, or if the

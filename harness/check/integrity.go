@@ -74,19 +74,24 @@ func (i *integrity) observe(r *history.Record) string {
 }
 
 // withoutRequest returns an error text if the history contains no request with the given ID, and
-// otherwise "". The parameter what says what the record contains, such as "a response".
-func (i *integrity) withoutRequest(seq int64, what string, id uint64) string {
+// otherwise "". The parameter content describes the record for this text, such as "a response".
+func (i *integrity) withoutRequest(seq int64, content string, id uint64) string {
 	if _, exists := i.answered[id]; exists {
 		return ""
 	}
-	return fmt.Sprintf("record %d is %s of request %d, which the history does not contain", seq, what, id)
+	return fmt.Sprintf("record %d is %s of request %d, which the history does not contain", seq, content, id)
 }
 
 // commit compares a committed version with the previous version of the object. It returns a text
 // that describes a contradiction, or "" if there is none.
 //
-// A changed deletionTimestamp is no contradiction, because a second delete of a pod sets it
-// again. A removed deletionTimestamp is one.
+// A version contradicts the previous one in four cases:
+//
+//   - Its name belonged to an object with another UID, which was not deleted.
+//   - A pod left the phase Failed or Succeeded.
+//   - The generation decreased.
+//   - The deletionTimestamp was removed. A changed deletionTimestamp is no contradiction, because a
+//     second delete of a pod sets it again.
 func (i *integrity) commit(seq int64, c *history.Commit) string {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	before, exists := i.latest[o.UID]

@@ -181,8 +181,8 @@ func (issue *KnownIssue) noExcuse() string {
 // knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
 // converged. It returns nil if no such issue explains this.
 //
-// The parameter abandoned is true if the controller's last attempt to scale down a ReplicaSet of
-// the Deployment failed. The parameter dropped is true if the controller has dropped the
+// The argument abandoned says whether the controller's last attempt to scale down a ReplicaSet of
+// the Deployment failed. The argument dropped says whether the controller has dropped the
 // Deployment's key from its work queue.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
 	if d.Terminating {
@@ -237,15 +237,15 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object in some process that may reconcile it
-// now. Such a process is not paused, and may hold the lease. The map (parameter of) contains the
-// work queue keys for which a known upstream issue may have occurred.
+// hasKey reports whether the map marked contains true for a work queue key of an object. It looks
+// up the keys of all processes that may reconcile the object now. Such a process is not paused, and
+// may hold the lease. The map contains the keys for which a known upstream issue may have occurred.
 //
-// The parameter object names the object. hasKey ignores the field process of this parameter,
-// because it tries all processes.
-func hasKey(m *Model, of map[workQueueKey]bool, object workQueueKey) bool {
+// The parameter object names the object. hasKey ignores its field process, because it tries all
+// processes.
+func hasKey(m *Model, marked map[workQueueKey]bool, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
-		if of[key] {
+		if marked[key] {
 			return true
 		}
 	}
@@ -269,7 +269,7 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 // Endpoints 1). A list of pods enqueues it only if a pod changed in a field that Endpoints depend
 // on.
 //
-// If the key is not enqueued, the result ended lists the pods that just became Failed or
+// If the key is not enqueued, the second result lists the pods that just became Failed or
 // Succeeded. For these pods, the known upstream issue unnoticed-end may occur.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
@@ -295,8 +295,8 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 }
 
 // podEnqueuesService reports whether the current list or watch event changed a pod in a way that
-// enqueues the pod's Services. The result enqueues is true if it did. Otherwise, the result ends
-// is true if the pod just became Failed or Succeeded.
+// enqueues the pod's Services. The first result is true if it did. The second result is true if it
+// did not, but the pod just became Failed or Succeeded.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)

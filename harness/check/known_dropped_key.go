@@ -19,13 +19,13 @@ const maxRetries = 16
 type droppedKeys struct{ *failedAttempts }
 
 // newDroppedKeys returns droppedKeys that have counted no failures yet. They count only the
-// failures of requests for which the function follows returns true.
+// failures of requests for which the given function returns true.
 func newDroppedKeys(follows func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, follows)}
 }
 
-// observe counts failed requests for each work queue key. If an event certainly enqueues a key, it
-// records this, because the controller then syncs the object again.
+// observe counts failed requests for each work queue key. It also notes when an event certainly
+// enqueues a key, because the controller then syncs the object again.
 func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && certainlyEnqueues(m, r, event) {

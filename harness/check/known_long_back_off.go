@@ -29,8 +29,8 @@ func newBackingOffKeys() backingOffKeys {
 	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
 }
 
-// observe counts failed requests for each work queue key. If an event enqueues a key, it records
-// this, because the key then no longer waits for its retry.
+// observe counts failed requests for each work queue key. It also notes when an event enqueues a
+// key, because the key then no longer waits for its retry.
 func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && enqueuesOwner(m, r, event.workQueueKey) {

@@ -470,16 +470,16 @@ type ownerState struct {
 	creates outstandingCalls // outstanding creates of the owner's pods
 	deletes outstandingCalls // outstanding deletes of the owner's pods
 
-	// excessObserved counts the excess pods of this owner. Such a pod appeared in the cache
-	// although no response to a create of this process named it. For example, the response was
-	// lost. A controller that only counts added pods takes excess pods for its own (allowed
-	// behaviors lost-response, client-retries). excessObservedAt is when the last excess pod
+	// extraObserved counts the extra pods of this owner. An extra pod is one that appeared in the
+	// cache although no response to a create of this process named it. For example, the response
+	// was lost. A controller that only counts added pods takes extra pods for its own (allowed
+	// behaviors lost-response, client-retries). extraObservedAt is when the last extra pod
 	// appeared.
-	excessObserved   int
-	excessObservedAt time.Duration
-	// observedBeforeAnswer contains the UIDs of pods that appeared in the cache while a create
-	// was in flight. The response to that create may still name one of them. Until then, the pod
-	// counts as one that the process did not create (an excess pod).
+	extraObserved   int
+	extraObservedAt time.Duration
+	// observedBeforeAnswer contains the UIDs of pods that appeared in the cache while a create was
+	// in flight. The response to that create may still name one of them. Until then, extraObserved
+	// counts the pod as one that the process did not create.
 	observedBeforeAnswer map[types.UID]bool
 
 	// createBound is the highest number of pods that the owner may have after a create. deleteBound

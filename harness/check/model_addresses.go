@@ -37,9 +37,9 @@ func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.
 	return all, nil
 }
 
-// addAddresses adds all combinations of one pod's IP address with its ports to a set, the
-// parameter all. It adds nothing if the Service does not select the pod, or if the Endpoints must
-// not list the pod.
+// addAddresses adds all combinations of one pod's IP address with its ports to the set all. It adds
+// nothing if the Service does not select the pod, or if the Endpoints must not list the pod. It
+// returns an error if the pod cannot be decoded.
 func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion) error {
 	publishAll := s.Spec.PublishNotReadyAddresses
 	if version.Ended || version.Terminating && !publishAll || version.Namespace != s.Namespace || !s.Selector.Matches(version.Labels) {

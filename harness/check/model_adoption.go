@@ -51,8 +51,8 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 }
 
 // ownershipChangeOfReferences says whether the ownerReferences in a request adopt or release the
-// pod. The parameter raw is a JSON list, from a merge patch or from an operation of a JSON
-// patch.
+// pod. The parameter raw is a JSON list, from a merge patch or from an operation of a JSON patch.
+// The function returns an error if the list cannot be decoded.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -75,7 +75,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 }
 
 // ownershipChangeOfOperations says whether the operations of a JSON patch adopt the pod, release
-// it, or do neither.
+// it, or do neither. It returns an error if the patch cannot be decoded.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string

@@ -315,8 +315,9 @@ func sameContent(e *objects.Endpoints, o *history.Object) bool {
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether matches returns true for any state of the request's pod on which
-// the controller may have acted. These are the states in the cache during the recent window.
+// anyCachedState reports whether the given function returns true for any recent cached state of the
+// request's pod. The controller may have acted on any of the states in the cache during the recent
+// window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

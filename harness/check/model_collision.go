@@ -13,7 +13,8 @@ func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objec
 }
 
 // collisionCountsOf returns the Deployment before and after a write of its status, so that callers
-// can compare status.collisionCount. Both are nil if the version from before the write is unknown.
+// can compare status.collisionCount. Both are nil if the version from before the write is unknown,
+// or if the write cannot be decoded.
 func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deployment) {
 	from = objects.Cached[objects.Deployment](m.decoder, m.sent.rollout.uid, r.Object.Version)
 	to, err := m.decoder.DecodeDeployment(r.Object)
@@ -49,9 +50,9 @@ func (r *rolloutState) isNewReplicaSet(set *objects.Owner, d *objects.Deployment
 	return set.Controller.UID == r.uid && set.Template.Same(d.Template)
 }
 
-// certainly reports whether the ReplicaSet in the parameter committed must be why the API server
-// rejected the create. This ReplicaSet has the name in etcd now. The result is true if it also had
-// the name when the API server received the create.
+// certainly reports whether one ReplicaSet is certainly the reason why the API server rejected the
+// create. The parameter committed is this ReplicaSet, which has the name in etcd now, or nil. The
+// result is true if it also had the name when the API server received the create.
 func (holders *nameHolders) certainly(committed *objects.Owner) bool {
 	return committed != nil && holders.committed != nil && holders.committed.UID == committed.UID
 }

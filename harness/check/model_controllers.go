@@ -134,8 +134,8 @@ func (tested *testedControllers) requiredFor(kind string) []string {
 	return required
 }
 
-// resourcesOf returns the resources that a controller watches, beginning with the resource that
-// the controller reconciles.
+// resourcesOf returns the resources that a controller watches, beginning with the resource that the
+// controller reconciles. It leaves out kinds without a table row in package kube.
 func resourcesOf(c kube.Controller) []string {
 	var resources []string
 	for _, kind := range append([]string{c.Kind}, c.Watches...) {

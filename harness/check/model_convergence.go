@@ -87,9 +87,8 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner. The result available is the number of pods that
-// have been ready for minReadySeconds. The result notYet is the number of pods that have not been
-// ready for that long.
+// available counts the ready pods of an owner. The first result is the number of pods that have
+// been ready for minReadySeconds. The second result (notYet) is the number of the other ready pods.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

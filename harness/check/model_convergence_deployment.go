@@ -43,12 +43,12 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 	return list.all
 }
 
-// pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout. It
-// adds these differences to the parameter list. It compares the sizes, revisions and annotations
-// of the ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
+// pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout. It adds
+// these differences to list.all. It compares the sizes, revisions and annotations of the
+// ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
 //
-// The parameter current contains the ReplicaSets with the Deployment's pod template, and the
-// parameter old contains the others.
+// The slice current contains the ReplicaSets with the Deployment's pod template, and the slice old
+// contains the others.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, current, old []*objects.Owner) {
 	if len(current) != 1 {
 		list.expect(false, "%d ReplicaSets have the Deployment's spec.template, expected 1", len(current))
@@ -83,8 +83,8 @@ func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, n
 }
 
 // pendingStatus finds how the status of a Deployment differs from the status that its ReplicaSets
-// imply. It adds the differences to the parameter list. The parameter current contains the
-// ReplicaSets with the Deployment's pod template.
+// imply. It adds the differences to list.all. The slice current contains the ReplicaSets with the
+// Deployment's pod template.
 func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
 	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
@@ -138,9 +138,8 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-// expectCondition adds a difference if the status of the Deployment does not contain an expected
-// condition. The parameter want is this condition. The status and the reason of the condition
-// must match, too.
+// expectCondition adds a difference if the status of the Deployment does not contain the condition
+// want. The type, the status and the reason of the two conditions must be equal.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))

@@ -10,7 +10,9 @@ import (
 )
 
 // pendingService returns how the Endpoints of a Service differ from what they must contain. A
-// controller can resolve each difference at once, without waiting for pods.
+// controller can resolve each difference at once, without waiting for pods. A Service that is
+// terminating, has no selector or is of type ExternalName has no differences. Terminating Endpoints
+// have none either.
 func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
@@ -56,8 +58,9 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 // pendingOrphan returns a difference if Endpoints still exist although their Service was
 // deleted.
 //
-// Endpoints that never had a Service are no difference. The controller deletes such Endpoints
-// only when it starts (allowed behavior manual-endpoints-edits).
+// Endpoints that never had a Service, and that the controller did not create, are no difference.
+// The label managed-by shows which Endpoints the controller created. The controller deletes other
+// Endpoints only when it starts (allowed behavior manual-endpoints-edits).
 func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)

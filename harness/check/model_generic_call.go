@@ -11,7 +11,9 @@ import (
 // reconciles another kind than ReplicaSet, ReplicationController, Deployment and Service, such as
 // Job.
 //
-// It sets the written object, the work queue key, and the kind that the controller reconciles.
+// It sets c.generic, with the written object and the kind that the controller reconciles. If the
+// reconciled object is known, it also sets c.queueKey. In c.key, it completes the name of a new
+// object.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
 	name := r.Name
 	if r.Verb == "create" {

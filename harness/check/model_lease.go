@@ -41,8 +41,8 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 // lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline. The
 // default is two thirds of the lease duration.
 //
-// The LeaderElector's clock keeps running while the process gets no CPU time. The parameter at
-// must therefore include this time.
+// The LeaderElector's clock keeps running while the process gets no CPU time. The time in the
+// parameter at must therefore include the stalls of the process.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }

@@ -113,9 +113,9 @@ func (set *metadataSet) clearChanges() {
 	}
 }
 
-// collectRefs adds the references of all objects of a resource to a map, the parameter into. The
-// keys of this map are the objects' UIDs. When a list replaces the cache, the references show
-// which cached objects the list no longer contains.
+// collectRefs adds the references of all objects of a resource to the map into. The keys of this
+// map are the objects' UIDs. When a list replaces the cache, the references show which cached
+// objects the list no longer contains.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])

@@ -102,9 +102,8 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 // any type, such as sortedByName, read the namespace and name from this reference.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
-// collectRefs copies the references of objects into a map. The parameter from contains the
-// objects, and the parameter into receives one reference for each. The keys of both maps are the
-// UIDs of the objects.
+// collectRefs copies the reference of each object in the second map into the first map. The keys of
+// both maps are the UIDs of the objects.
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ObjectRef()

@@ -21,8 +21,8 @@ func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	return sets
 }
 
-// anyReplicaSet reports whether the function matches returns true for any ReplicaSet in the set.
-// It does not matter which controller the ReplicaSet has.
+// anyReplicaSet reports whether the given function returns true for any ReplicaSet in the set. It
+// does not matter which controller the ReplicaSet has.
 func (state *objectSet) anyReplicaSet(matches func(*objects.Owner) bool) bool {
 	for _, o := range state.owners {
 		if o.Resource == objects.ReplicaSetResource && matches(o) {
@@ -47,9 +47,9 @@ func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owne
 	return orphans
 }
 
-// firstPod returns the first pod, by name, for which the function matches returns true. It
-// returns nil if there is no such pod. It searches the pods of the given ReplicaSets, except
-// failed and succeeded pods.
+// firstPod returns the first pod, by name, for which the given function returns true. It returns
+// nil if there is no such pod. It searches the pods of the given ReplicaSets, except failed and
+// succeeded pods.
 func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
 		for _, p := range state.controlled[set.UID] {

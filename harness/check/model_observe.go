@@ -178,8 +178,8 @@ func (m *Model) deliver(d *history.Delivery) error {
 // applyViewChanges updates the state of a process after a list or watch event has changed the
 // caches of the process. It also sets Model.changedOwners and Model.events.
 //
-// The parameter complete is true after the last page of a list and after a bookmark. The cache
-// then contains every object of the resource up to the resourceVersion of the list or bookmark.
+// The argument complete is true after the last page of a list and after a bookmark. The cache then
+// contains every object of the resource up to the resourceVersion of the list or bookmark.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {

@@ -118,8 +118,8 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// describePods lists the owner's pods in the cache, grouped by their condition, for the evidence
-// of a violation. An example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
+// describePods lists the owner's pods in the cache, grouped by phase and readiness, for the
+// evidence of a violation. An example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
 func (state *ownerState) describePods() string {
 	names := map[string][]string{}
 	for _, p := range state.process.view.controlled[state.uid] {
@@ -155,13 +155,15 @@ func (state *ownerState) ref() *history.Ref {
 
 // expectationsSatisfied reports whether the process may decide on new creates or deletes of the
 // owner's pods. The cache must contain the owner, and show the effects of all earlier creates and
-// deletes of the process. Excess pods, which the process did not create, may stand for as many
-// missing creates. The parameter except is a request that does not count, such as the one that the
-// process sends now.
-func (state *ownerState) expectationsSatisfied(except *call) bool {
+// deletes of the process. Extra pods, which the process did not create, may stand for as many
+// missing creates.
+//
+// The parameter current is a request that does not count, such as the one that the process sends
+// now. It may be nil.
+func (state *ownerState) expectationsSatisfied(current *call) bool {
 	return state.synced &&
-		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
-		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
+		state.creates.inFlightExcept(current) == 0 && state.deletes.inFlightExcept(current) == 0 &&
+		len(state.creates.unobserved) <= state.extraObserved && len(state.deletes.unobserved) == 0
 }
 
 // inFlightExcept returns how many creates or deletes have no response yet, without the given one.
@@ -177,19 +179,19 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 // cache does not contain their pods.
 //
 // This happens to a controller that only counts the pods that appear in its cache. If it counts a
-// pod that it did not create (an excess pod), it waits for one create fewer.
+// pod that it did not create (an extra pod), it waits for one create fewer.
 func (state *ownerState) noLongerAwaited() int {
-	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
+	return min(len(state.creates.unobserved), max(0, state.extraObserved-len(state.observedBeforeAnswer)))
 }
 
 // possiblyUncounted returns how many of the owner's cached pods may have arrived after the last
 // decision of the process.
 //
 // A controller may stop waiting as soon as the cache has gained as many pods as it created. If some
-// of these are excess pods, which it did not create, some of its own pods arrive later. It may then
+// of these are extra pods, which it did not create, some of its own pods arrive later. It may then
 // have made its decision without them.
 func (state *ownerState) possiblyUncounted() int {
-	return max(0, state.excessObserved-len(state.creates.unobserved))
+	return max(0, state.extraObserved-len(state.creates.unobserved))
 }
 
 // update updates the expectations, counts and bounds after the owner or one of its pods has changed
@@ -198,7 +200,7 @@ func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
 	state.podCounts = view.podCountsOf(state.uid)
-	state.forgetExcessObserved(at)
+	state.forgetExtraObserved(at)
 	created := state.observeNewPods(change.newPods, at)
 	if state.synced {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
@@ -251,26 +253,25 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
 // observeNewPods records the owner's pods that are new in the cache. Each of them completes a
-// create of this process, or is an excess pod, which the process did not create.
+// create of this process, or is an extra pod, which the process did not create.
 //
-// The result own is the number of new pods that the process has certainly counted as its own
-// creates.
+// It returns the number of new pods that the process has certainly counted as its own creates.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
 			delete(state.creates.unobserved, uid)
-			if state.excessObserved == 0 {
+			if state.extraObserved == 0 {
 				own++
-			} else { // the process may have counted an excess pod as this create, and decided before the created pod arrived
-				state.excessObservedAt = at
+			} else { // the process may have counted an extra pod as this create, and decided before the created pod arrived
+				state.extraObservedAt = at
 			}
 			continue
 		}
 		if !state.synced {
 			continue // without the owner or pods in its cache, the process had no expectations
 		}
-		state.excessObserved++
-		state.excessObservedAt = at
+		state.extraObserved++
+		state.extraObservedAt = at
 		if len(state.creates.inFlight) > 0 {
 			state.observedBeforeAnswer[uid] = true
 		}
@@ -299,15 +300,15 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved sets excessObserved to 0 when excess pods can no longer affect the
-// expectations of the process. An excess pod is one that the process did not create.
+// forgetExtraObserved sets extraObserved to 0 when extra pods can no longer affect the expectations
+// of the process. An extra pod is one that the process did not create.
 //
 // The process may decide on a batch of creates long before it sends the first of them.
-// forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It also waits while
-// a create is outstanding or while client-go may resend a request.
-func (state *ownerState) forgetExcessObserved(at time.Duration) {
-	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
-		state.excessObserved = 0
+// forgetExtraObserved therefore waits for lag (1 s) after the last extra pod. It also waits while a
+// create is outstanding or while client-go may resend a request.
+func (state *ownerState) forgetExtraObserved(at time.Duration) {
+	if state.creates.outstanding() == 0 && at-state.extraObservedAt > lag && !state.process.clientMayRetry(at) {
+		state.extraObserved = 0
 	}
 }
 
@@ -318,7 +319,7 @@ func (state *ownerState) recordCall(c *call) {
 	state.deletes.expire(c.sentAt)
 	switch c.verb {
 	case callCreatePod:
-		state.forgetExcessObserved(c.sentAt)
+		state.forgetExtraObserved(c.sentAt)
 		state.creates.inFlight[c.id] = c
 	case callDeletePod:
 		state.deletes.inFlight[c.id] = c
@@ -331,7 +332,7 @@ func (state *ownerState) recordCall(c *call) {
 // recordAnswer records the response to a create or delete of one of the owner's pods. It ignores
 // requests with another purpose.
 func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
-	state.forgetExcessObserved(at)
+	state.forgetExtraObserved(at)
 	switch c.verb {
 	case callCreatePod:
 		delete(state.creates.inFlight, c.id)
@@ -361,15 +362,15 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 
 // recordCreated records the pod in the response to a successful create.
 //
-// If the cache already contains the pod, the model has counted it as an excess pod. An excess pod
-// is one that the process did not create. recordCreated corrects this count. If the cache has not
+// If the cache already contains the pod, the model has counted it as an extra pod. An extra pod is
+// one that the process did not create. recordCreated corrects this count. If the cache has not
 // reached the pod's resourceVersion yet, recordCreated adds the pod to the field unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
 	case state.observedBeforeAnswer[created.UID]:
 		delete(state.observedBeforeAnswer, created.UID)
-		state.excessObserved = max(0, state.excessObserved-1)
+		state.extraObserved = max(0, state.extraObserved-1)
 		state.gained.add(at, -1)
 	case view.pods[created.UID] != nil || created.Version <= view.reachedVersion[objects.PodResource]:
 	default:

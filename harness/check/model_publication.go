@@ -35,12 +35,12 @@ const (
 	presenceKinds                            // the number of the values above
 )
 
-// record stores that a presenceKind (the parameter now) applies. It applies from the time in the
-// parameter at. If another presenceKind applied before, record stores this time as its end.
-func (s *presence) record(at time.Duration, now presenceKind) {
-	if now != s.now {
+// record stores that the given kind applies from the time in the parameter at. If another kind
+// applied before, record stores this time as its end.
+func (s *presence) record(at time.Duration, kind presenceKind) {
+	if kind != s.now {
 		s.until[s.now] = at
-		s.now, s.since = now, at
+		s.now, s.since = kind, at
 	}
 }
 
@@ -84,7 +84,7 @@ func (state *serviceState) update(v *view, at time.Duration) {
 }
 
 // earliestDecision returns the earliest time at which the process may have decided on a write of
-// the Endpoints. The parameter from is the resourceVersion on which the write is based.
+// the Endpoints. The parameter base is the resourceVersion on which the write is based.
 //
 // The decision cannot precede the latest of three times:
 //
@@ -96,9 +96,9 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //     API server.
 //
 // earliestDecision subtracts lag (1 s) from the last two times as a tolerance.
-func (state *serviceState) earliestDecision(from history.Version) time.Duration {
+func (state *serviceState) earliestDecision(base history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
-	if from != 0 && from == state.version.value && !state.lastWriteFailed {
+	if base != 0 && base == state.version.value && !state.lastWriteFailed {
 		since = max(since, state.version.since-lag)
 	}
 	return since

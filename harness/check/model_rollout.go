@@ -204,8 +204,8 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
-// every reports whether all values meet the condition in the parameter holds. It returns true for
-// an empty slice.
-func every[T any](values []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
+// every reports whether the given function returns true for all values. It returns true for an
+// empty slice.
+func every[T any](values []T, test func(T) bool) bool {
+	return !slices.ContainsFunc(values, func(value T) bool { return !test(value) })
 }

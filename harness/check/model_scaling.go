@@ -18,8 +18,8 @@ type scaling struct {
 	// template is the pod template of the ReplicaSet.
 	template *objects.Template
 	// deployments contains the cached versions of the Deployment on which the write may be based,
-	// oldest first. replicaSetStates contains the states of all its ReplicaSets on which the write
-	// may be based. Each state is sorted by name.
+	// oldest first. replicaSetStates contains the states of the Deployment's ReplicaSets on which
+	// the write may be based. Each state contains all these ReplicaSets, sorted by name.
 	deployments      []*objects.Deployment
 	replicaSetStates [][]*objects.Owner
 	// stale is true if no state in replicaSetStates contains the version of the ReplicaSet that the
@@ -28,15 +28,14 @@ type scaling struct {
 	stale bool
 }
 
-// newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name. The
-// new value is the parameter to. The parameter pods is the ReplicaSet's pod template. The
-// parameter from is the version of the ReplicaSet that the process had read before, or 0 for a
-// create.
-func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
-	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
+// newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name and pod
+// template. The parameter read is the version of the ReplicaSet that the process had read before,
+// or 0 for a create. The parameter replicas is the new value.
+func (r *rolloutState) newScaling(name string, template *objects.Template, read history.Version, replicas int) *scaling {
+	s := &scaling{rollout: r, name: name, to: replicas, template: template, creates: read == 0}
 	since := r.from
 	for _, d := range r.deployments {
-		if !s.creates || d.value.Template.Same(pods) {
+		if !s.creates || d.value.Template.Same(template) {
 			if len(s.deployments) == 0 && s.creates {
 				// The process can create a ReplicaSet for a template only after it has received
 				// the Deployment with that template. States of the ReplicaSets from before that
@@ -52,11 +51,11 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 		}
 	}
 	states := keepSince(r.replicaSets, since)
-	at := r.firstStateWith(states, name, from)
+	at := r.firstStateWith(states, name, read)
 	if at >= 0 {
 		states = states[at:]
 	}
-	s.stale = at < 0 && from != 0
+	s.stale = at < 0 && read != 0
 	for _, state := range states {
 		s.replicaSetStates = append(s.replicaSetStates, state.value.cached, state.value.withOwnWrites)
 	}
@@ -64,19 +63,20 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 }
 
 // firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
-// based. The result is the index of the state, or -1 if there is none. The parameter at is the
-// version of the ReplicaSet that the process had read before the write.
+// based. The result is the index of the state, or -1 if there is none. The parameter read is the
+// version of the ReplicaSet that the process had read before the write. It is 0 for a create, and
+// the result is then -1.
 //
 // A state matches if it contains the ReplicaSet in this version. A state with an older version also
 // matches, if only writes of this process lie between the two versions. The controller may have
 // read the other ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
-func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
-	if at == 0 {
+func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, read history.Version) int {
+	if read == 0 {
 		return -1
 	}
 	for i, each := range states {
 		for _, sets := range [][]*objects.Owner{each.value.cached, each.value.withOwnWrites} {
-			if set := findByName(sets, name); set != nil && r.derivesFrom(set, at) {
+			if set := findByName(sets, name); set != nil && r.derivesFrom(set, read) {
 				return i
 			}
 		}

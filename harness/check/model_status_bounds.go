@@ -111,7 +111,8 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 }
 
 // plus returns the sum of two podCounts. It adds only the counts on which the owner's status
-// depends, such as ready. The counts controlled and terminating stay unchanged.
+// depends, such as ready. The fields controlled and terminating of the result are those of the
+// receiver.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled

@@ -87,8 +87,8 @@ func newWatchStream(p *process, scope watchScope) *watchStream {
 	return s
 }
 
-// deliver applies a watch event to the cache. The result complete is true after a bookmark: the
-// cache then contains every object up to the bookmark's resourceVersion. deliver returns an
+// deliver applies a watch event to the cache. The first result (complete) is true after a bookmark:
+// the cache then contains every object up to the bookmark's resourceVersion. deliver returns an
 // error if the object cannot be decoded.
 func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
 	switch {
@@ -122,8 +122,8 @@ func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.D
 	}
 }
 
-// list adds one page of a list response. After the last page, it puts the objects of all pages
-// into the cache, and complete is true. It returns an error if an object cannot be decoded.
+// list adds one page of a list response. After the last page, it puts the objects of all pages into
+// the cache, and returns true. It returns an error if an object cannot be decoded.
 func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
 	items := l.Items
 	if l.Continued {
@@ -182,6 +182,7 @@ func (v *view) advance(resource string, at history.Version) {
 //
 // An object without a body came from a watch of metadata only, and putObject stores only its
 // metadata. Endpoints are an exception, because Endpoints without addresses have no body either.
+// putObject returns an error if the object cannot be decoded.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	v.metadata.put(o)
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {

@@ -31,7 +31,8 @@ func (received receivedVersions) observe(m *Model, r *history.Record) {
 }
 
 // replace stores the versions in a list that a process received. Unless the list has several pages,
-// replace forgets objects of the listed resource that the list does not contain.
+// replace forgets objects of the listed resource that the list does not contain. It keeps those
+// that are newer than the list.
 func (received receivedVersions) replace(l *history.List) {
 	if !l.Continued && !l.More {
 		listed := map[objectName]bool{}
@@ -48,7 +49,7 @@ func (received receivedVersions) replace(l *history.List) {
 }
 
 // add stores the given version of an object, which a process has received. An older version does
-// not replace a newer one.
+// not replace a newer one. add ignores leases, events and access reviews.
 func (received receivedVersions) add(process string, o *history.Object) {
 	if o.Name == "" || history.IsBookkeeping(o.Resource) {
 		return
