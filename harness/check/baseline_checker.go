@@ -9,7 +9,8 @@ import (
 )
 
 // baselineChecker compares a run with the baseline: what runs of the same scenario without faults
-// have in common. It makes the comparison at the end of the run, when the phase end begins.
+// have in common. It makes the comparison at the end of the run, when the last phase (PhaseEnd)
+// begins.
 type baselineChecker struct {
 	findings
 	baseline *baseline.Baseline // the baseline to compare with; nil if none was given for the run

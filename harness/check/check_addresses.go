@@ -78,7 +78,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 //
 // The first result says what is wrong with the Endpoints, and the second what was expected. Both
 // results are empty if nothing is wrong. For each pod, the Endpoints may match any version that the
-// cache contained at the time since or later.
+// cache contained after the time in the parameter since.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -134,8 +134,9 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of the pod to which the given versions belong, for evidence. It
-// skips versions without a pod, which say that the pod was not in the cache at that time.
+// podNameOf returns the name of the pod to which the given versions belong, for evidence. It skips
+// versions without a pod, which say that the pod was not in the cache at that time. If all versions
+// are without a pod, it returns "".
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {

@@ -89,8 +89,8 @@ func missingAction(p *objects.Pod) string {
 }
 
 // recordAttempt records when the process tried to adopt or release a pod. The checker looks for
-// this attempt when the process writes the owner's status. It forgets pods that are no longer in
-// the cache of the process.
+// this attempt when the process writes the owner's status. recordAttempt also forgets the pods that
+// are no longer in the cache of the process.
 func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) {
 	attempted := checker.lastAttempt[c.process]
 	if attempted == nil {

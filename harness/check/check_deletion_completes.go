@@ -44,7 +44,7 @@ type deletionCompletesChecker struct {
 	// and the name of a finalizer.
 	finalizers map[[2]string]bool
 	objects    map[types.UID]*finalizedObject // existing objects that have or had finalizers
-	settleAt   time.Duration                  // when all faults were healed (the phase settle began); 0 before that time
+	settleAt   time.Duration                  // when all faults were healed and the settle phase began; 0 before that time
 	tooEarly   string                         // a terminating object whose time for deletion was not over at the end of the run; "" if there is none
 }
 

@@ -32,9 +32,9 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 	return newBaselineChecker(s, desiredStateFaults, compareEffects)
 }
 
-// compareEffects compares how often the controllers under test created and deleted each object with
-// the baseline. The first result is the number of objects that it compared. The second describes
-// each object that was created or deleted too often.
+// compareEffects finds the objects that the controllers under test created or deleted more often
+// than in the baseline. The first result is the number of objects that it compared. The second
+// describes each object that was created or deleted too often.
 func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
 	found := run.Effects()
 	return len(found), b.ExtraEffects(found)

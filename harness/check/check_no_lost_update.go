@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noLostUpdateCheck demands that a controller does not undo a change of another client that it had
-// not read. It examines patches, and updates without a resourceVersion.
+// noLostUpdateCheck demands that a controller undoes no change of another client that the
+// controller had not read. It examines patches, and updates without a resourceVersion.
 //
 // A write without a resourceVersion can lose an update. It then sets a field back to a value that
 // the process had read. In the meantime, another client has changed the field. The check compares
@@ -346,8 +346,8 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 }
 
 // contains reports whether the write sets a field to the given value. The argument path names the
-// field. If the argument present is false, the field was absent in the former version. An update
-// then restores it by omitting the field.
+// field. If the argument present is false, the former version lacked the field. An update then
+// restores this state if it omits the field.
 func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)

@@ -83,9 +83,8 @@ type reconciledOwner struct {
 	// changed is the version in which the owner last changed its UID, generation or
 	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
-	// knownSeq identifies the record that shows that a process has received the version in the
-	// field changed. It is that record's sequence number, or 0 if no process has received the
-	// version.
+	// knownSeq is the sequence number of the record after which some process had received the
+	// version in the field changed. It is 0 if no process has received this version.
 	knownSeq int64
 }
 
@@ -243,9 +242,9 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	}
 }
 
-// sent stores a write that a process sends. It also looks for an owner whose last change the
-// process has not received. The write may then be wrong. The method sent skips a process that
-// created the object or scaled it up itself.
+// sent stores a write that a process sends. It marks the write as suspicious if the process has not
+// received the last change of an owner (see contradict). It does not mark the write if the process
+// itself created the object or scaled it up.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
 	if r.Verb == "create" {
@@ -314,10 +313,11 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered handles the response to a write that created, changed or deleted data. It reports a
+// answered processes the response to a write that created, changed or deleted data. It reports a
 // write that destroyed an object of which the process had received only a predecessor: an older
-// object with the same name and another UID. If an outdated version of an owner may have caused the
-// write, answered stores the write. The method undone reports the write if it was undone later.
+// object with the same name and another UID. It adds a suspicious write to the map contradicted: an
+// outdated version of an owner may have caused this write. The method undone reports the write if
+// the object is created or scaled up again.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return

@@ -45,7 +45,7 @@ type observedGenerationChecker struct {
 	within    time.Duration  // how long after settleAt the final status may take
 	batchTime time.Duration  // how long a worker may still act on a former cached version
 	writes    inFlightWrites // writes of the subject that have no response yet
-	settleAt  time.Duration  // when all faults were healed (the phase settle began); 0 before that time
+	settleAt  time.Duration  // when all faults were healed and the settle phase began; 0 before that time
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
@@ -156,8 +156,9 @@ func (checker *observedGenerationChecker) cache(m *Model, process string, o *his
 
 // written examines a successful write that sets an observedGeneration. It reports an
 // observedGeneration above metadata.generation. It also reports a status.observedGeneration that is
-// lower than before, if the cache of the process has had the newer generation for long enough. The
-// parameter o is the object in the response.
+// lower than before, if the process cannot have acted on an older version of the object. Its cache
+// must then have contained the newer generation for longer than batchTime + lag. The parameter o is
+// the object in the response.
 func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
 	sent := generationsOf(request.Patch)
 	if request.Object != nil {
@@ -225,7 +226,8 @@ func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 }
 
 // end reports each object whose status.observedGeneration is still below its metadata.generation at
-// the end of the run. The controllers must have had enough time since the last change.
+// the end of the run. The controllers have the time Settings.Within to update the status. This time
+// begins with the last change of the generation, or when all faults are healed, whichever is later.
 func (checker *observedGenerationChecker) end(m *Model) {
 	for _, uid := range sortedByName(checker.committed, "") {
 		o := checker.committed[uid]

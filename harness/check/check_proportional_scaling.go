@@ -174,9 +174,9 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // If exactSize can compute the size, only this size is allowed. Otherwise the ReplicaSet may get
 // any size between its current size and its proportional share.
 //
-// The largest ReplicaSet also gets the replicas that rounding leaves over. The checker knows their
-// number only to within one for each ReplicaSet. If some ReplicaSets have to scale up and others
-// down, the largest ReplicaSet may get any size.
+// The largest ReplicaSet also gets the replicas that rounding leaves over. The checker does not
+// know their number exactly: it allows a deviation of one replica for each ReplicaSet. If some
+// ReplicaSets have to scale up and others down, the largest ReplicaSet may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	total := d.MaxPods()
 	if d.Replicas == 0 {

@@ -184,9 +184,8 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-// checkAll examines the scale-downs that are still unchecked. It examines only those of owners
-// for which the function in the parameter selected returns true. It drops scale-downs of ended
-// processes without a check.
+// checkAll examines the unchecked scale-downs of all owners for which the given function returns
+// true. It drops scale-downs of ended processes without a check.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {

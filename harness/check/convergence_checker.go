@@ -15,8 +15,8 @@ import (
 // healed, and stay converged.
 //
 // An object has converged when the controllers under test have nothing left to do for it. The
-// checker tests the objects when the run reports convergence (phase quiet), and when the run ends
-// (phase end). If all objects have converged at one of these times, the time of convergence is that
+// checker tests the objects when the run reports convergence (PhaseQuiet), and when the run ends
+// (PhaseEnd). If all objects have converged at one of these times, the time of convergence is that
 // of the last change.
 type convergenceChecker struct {
 	// convergingKind describes the kind of object whose convergence is checked, such as Deployment.
@@ -24,17 +24,17 @@ type convergenceChecker struct {
 	within   time.Duration // how long the objects may take to converge after all faults were healed
 	upstream bool          // true if the subject is kube-controller-manager, or is built from its source
 
-	settling      bool          // true after all faults were healed (the phase settle has begun)
-	settlingSince time.Duration // when all faults were healed (the phase settle began)
+	settling      bool          // true after all faults were healed and the settle phase began
+	settlingSince time.Duration // when all faults were healed and the settle phase began
 	// lastChange is when an object of the kind last changed after the faults were healed. Without
-	// such a change, it is the time when the last fault was healed (the phase settle began).
+	// such a change, it is the time when the last fault was healed (the settle phase began).
 	lastChange recordTime
 	// foundConverged is true if all objects had converged when the run reported convergence
-	// (phase quiet). convergedAt is the value of lastChange at that time.
+	// (PhaseQuiet). convergedAt is the value of lastChange at that time.
 	foundConverged bool
 	convergedAt    recordTime
 
-	result Result // the verdict; unknown until the phase end begins
+	result Result // the verdict; unknown until the last phase (PhaseEnd) begins
 }
 
 // recordTime is the time and the sequence number of a record, such as the record of the last
@@ -82,8 +82,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
-// Observe reads the next record of the history. When the run reports convergence (phase quiet) or
-// ends (phase end), Observe tests whether all objects have converged.
+// Observe reads the next record of the history. When the run reports convergence (PhaseQuiet) or
+// ends (PhaseEnd), Observe tests whether all objects have converged.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -188,6 +188,6 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
-// Result returns the verdict that Observe computed when the run ended (the phase end began). If the
+// Result returns the verdict that Observe computed when the run ended (PhaseEnd began). If the
 // history has no such phase, the verdict is unknown.
 func (checker *convergenceChecker) Result() Result { return checker.result }

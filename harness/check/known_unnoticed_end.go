@@ -19,9 +19,9 @@ import (
 // map.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
-// observe adds each pod that the current record shows as newly failed or succeeded. It removes
-// the pods of a Service when an event enqueues the Service. It also removes them when the process
-// writes the Endpoints.
+// observe adds each pod that the current record shows as newly failed or succeeded. It removes the
+// pods of a Service when an event enqueues the Service. When the process writes the Endpoints,
+// observe removes the pods whose event arrived more than lag (1 s) before.
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

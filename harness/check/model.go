@@ -213,9 +213,9 @@ type process struct {
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
 	// leaseFailed is true if a request for a lease failed with a status other than 404 and 409. It
-	// is also true if the process ended while the leader waited too long for the response to such
-	// a request. The leader may then exit, because it could not renew its lease in time. leaseLost
-	// is when the last such request failed or when the process ended.
+	// is also true if the process ended while a leader had waited for the response to such a
+	// request for too long to renew its lease (mayGiveUp). The leader may exit in both cases.
+	// leaseLost is when the last such request failed or when the process ended.
 	leaseLost   time.Duration
 	leaseFailed bool
 }

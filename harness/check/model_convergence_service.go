@@ -70,8 +70,8 @@ func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 }
 
 // expectedLabels returns the labels that the Endpoints of a Service must have. These are the
-// Service's labels and the label managed-by. The Endpoints of a headless Service also have the
-// headless label.
+// Service's labels and the label endpoints.kubernetes.io/managed-by. The Endpoints of a headless
+// Service also have the label service.kubernetes.io/headless.
 func expectedLabels(s *objects.Service) map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.Labels)

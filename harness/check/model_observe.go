@@ -235,8 +235,8 @@ func (m *Model) applyDeploymentChanges(p *process) {
 	}
 }
 
-// processEvent applies a process record, which says that a process was paused or resumed,
-// started or ended.
+// processEvent updates the model with a process record, which says that a process was paused or
+// resumed, started or ended.
 func (m *Model) processEvent(r *history.Process) {
 	switch r.Event {
 	case history.ProcessPaused:
@@ -249,7 +249,8 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess ends the process that the record names, and forgets its requests and watches.
+// endProcess ends the process that the record names, and forgets its requests and watches. It sets
+// leaseFailed if the process may have exited because it could not renew its lease.
 //
 // A record that says that a process started also ends the former process with this name. The new
 // process begins with empty caches.

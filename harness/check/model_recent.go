@@ -199,6 +199,6 @@ func (w *decisionWindow) callAnswered(at time.Duration) {
 	w.lastActivity = at
 }
 
-// never is a time before all other times. A field with this value means that the event has not
-// happened yet.
+// never is a time before all other times. A field has this value as long as the event whose time it
+// stores has not happened.
 const never = time.Duration(math.MinInt64)

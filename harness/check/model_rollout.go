@@ -57,7 +57,8 @@ func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 
 // update records which versions of the Deployment and of its ReplicaSets the cache contains now.
 // The model calls it when one of them has changed in the cache. It also calls update after a
-// response that contains a ReplicaSet.
+// response that contains a ReplicaSet. If the Deployment is no longer in the cache, update forgets
+// all versions.
 func (r *rolloutState) update(at time.Duration) {
 	view := r.process.view
 	d := view.deployments[r.uid]

@@ -106,7 +106,7 @@ func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 }
 
 // observe passes a record of the history to the checker. It does nothing after the checker has
-// panicked.
+// panicked, or if the runnerEntry has no checker.
 func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	if entry.panic != "" || entry.checker == nil {
 		return
@@ -132,8 +132,9 @@ func (entry *runnerEntry) recover(seq int64) {
 
 // result returns the checker's result after the last record.
 //
-// The parameter incomplete says why the history is incomplete; it is "" for a complete history.
-// On an incomplete history, the verdict is unknown unless the checker found a safety violation.
+// The parameter incomplete says why the history is incomplete; it is "" for a complete history. On
+// an incomplete history, the verdict is unknown unless the checker found a safety violation. It is
+// also unknown, instead of not-exercised, if the scenario lists the check in exercises.
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.checker == nil {
 		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}

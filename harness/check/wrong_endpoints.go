@@ -21,7 +21,7 @@ type WrongEndpoints struct {
 	wrong     map[objectName]bool // true for each Service whose Endpoints are wrong now
 	at        time.Duration       // the time of the last record
 	total     time.Duration       // for how long Endpoints were wrong until the last record
-	ended     bool                // true after the phase end has begun; later records are ignored
+	ended     bool                // true after the last phase (PhaseEnd) has begun; later records are ignored
 }
 
 // NewWrongEndpoints returns a WrongEndpoints that has read no record.
