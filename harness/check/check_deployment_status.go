@@ -82,8 +82,8 @@ type statusWrite struct {
 	// stalledSince returns for how long the process, or the whole machine, got no CPU time after
 	// the given time.
 	stalledSince func(time.Time) time.Duration
-	// earliestDecision is when the process received the Deployment that the field from contains.
-	// The write is based on this version. The process cannot have decided on the write earlier.
+	// earliestDecision is when the process received the version of the Deployment on which the
+	// write is based (statusWrite.from). The process cannot have decided on the write earlier.
 	earliestDecision time.Time
 	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
 	// contained since earliestDecision. If it is false, the checker compares no replica counts. It
@@ -96,7 +96,7 @@ type statusWrite struct {
 // expected "3". No cached version justifies the found value.
 type mismatch struct{ found, expected string }
 
-// expect records a mismatch unless the parameter ok is true. The parameters found and expected
+// expect records a mismatch unless the parameter ok is true. The strings found and expected
 // describe the two values for the report of a violation.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
@@ -311,7 +311,7 @@ func (write *statusWrite) checkProgressing() {
 
 // checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.
 //
-// The parameter found describes the written condition for evidence. The parameter before is the
+// The string found describes the written condition for evidence. The parameter before is the
 // previous condition Progressing, which the write replaces.
 //
 // The reason is right only if the deadline has passed since the last progress. The rollout must be

@@ -84,7 +84,7 @@ type reconciledOwner struct {
 	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
 	// knownSeq is the sequence number of the record after which some process had received the
-	// version in the field changed. It is 0 if no process has received this version.
+	// version reconciledOwner.changed. It is 0 if no process has received this version.
 	knownSeq int64
 }
 
@@ -112,10 +112,10 @@ type dataWrite struct {
 	seq    int64       // sequence number of the request record
 	target dataObject  // the committed state of the object when the process sent the write
 	cached history.Ref // the newest version of an object with this name that the process had received
-	// owner is an owner of the written object. The process had not received the owner's last
-	// change when it sent the write. The field owner is nil if there is no such owner. The field
-	// changed is the first version with that change. The field read is the newest version of the
-	// owner that the process may have received.
+	// owner is an owner of the written object whose last change the process had not received when
+	// it sent the write. If there is no such owner, it is nil. dataWrite.changed is the first
+	// version with that change. dataWrite.read is the newest version of the owner that the process
+	// may have received.
 	owner   *history.Ref
 	changed recordVersion
 	read    history.Version
@@ -373,20 +373,20 @@ func (w *dataWrite) destroys(made *history.Object) string {
 }
 
 // undone reports a wrong delete or scale-down of an object when the object is created or scaled up
-// again. The parameter now is the new version of the object, which shows this.
+// again. The parameter latest is the new version of the object, which shows this.
 //
 // The map contradicted contains the deletes and scale-downs that may be wrong, because an outdated
 // version of an owner may have caused them. undone reports nothing if this owner has changed again
 // or no longer exists. It also reports nothing if a step of the workload names the object, because
 // a user may have created it again.
-func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
-	name := nameOf(now.Ref)
+func (checker *noStaleDeleteChecker) undone(m *Model, latest *dataObject) {
+	name := nameOf(latest.Ref)
 	w := checker.contradicted[name]
 	if w == nil {
 		return
 	}
-	created := w.Verb == "delete" && now.UID != w.target.UID
-	scaled := w.Verb != "delete" && now.UID == w.target.UID && now.replicas >= w.target.replicas && now.scaledUp > w.seq
+	created := w.Verb == "delete" && latest.UID != w.target.UID
+	scaled := w.Verb != "delete" && latest.UID == w.target.UID && latest.replicas >= w.target.replicas && latest.scaledUp > w.seq
 	if !created && !scaled {
 		return
 	}

@@ -178,15 +178,15 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 	checker.exercised++
 }
 
-// report reports a wrong write of Endpoints. The parameter problem says what is wrong, such as
-// "which have no Service". The parameter expected says what the check expected instead.
+// report reports a wrong write of Endpoints. The string problem says what is wrong, such as "which
+// have no Service". The string expected describes what the check expected instead.
 func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
-// evidence returns evidence of a violation by a write of Endpoints. The parameter verb is that of
-// the request, such as "delete". The parameter problem says what is wrong, such as "which have no
-// Service". The parameter expected says what the check expected instead.
+// evidence returns evidence of a violation by a write of Endpoints. The string verb is that of the
+// request, such as "delete". The string problem says what is wrong, such as "which have no
+// Service". The string expected describes what the check expected instead.
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{

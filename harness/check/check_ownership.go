@@ -148,10 +148,10 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	}
 }
 
-// report reports a wrong write of a pod. The parameter verb says what the process did, such as
-// "adopted". The parameter detail completes this text, and may be empty. The parameter expected
-// says what the check expected instead. The evidence also names the controller that the pod has in
-// the cache of the process.
+// report reports a wrong write of a pod. The string verb says what the process did, such as
+// "adopted". The string detail completes this text, and may be empty. The string expected describes
+// what the check expected instead. The evidence also names the controller that the pod has in the
+// cache of the process.
 func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
 		controller := "no controller"

@@ -110,7 +110,7 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 }
 
 // allowedSizes contains the values of spec.replicas that the controller may set for a ReplicaSet.
-// These are all values between low and high, both included. The field now is the present value,
+// These are all values between low and high, both included. allowedSizes.now is the present value,
 // which the controller may also keep.
 type allowedSizes struct{ now, low, high int }
 

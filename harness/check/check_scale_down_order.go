@@ -70,8 +70,8 @@ type scaleDown struct {
 	now                     time.Time                // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate // by UID of the pod
 	allPodsKnown            bool                     // every pod of the owner is a candidate
-	// excess is the highest number of pods that the process may have needed to delete. The keys
-	// of the map sent are the UIDs of the pods for which the process sent a delete.
+	// excess is the highest number of pods that the process may have needed to delete. The keys of
+	// scaleDown.sent are the UIDs of the pods for which the process sent a delete.
 	excess int
 	sent   map[types.UID]bool
 }
@@ -279,10 +279,10 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains two pods that show whether a scale-down respected one criterion of the
-// deletion order, such as the class. The field victim is the deleted pod that the order puts
-// last. The field left is the remaining pod that the order puts first. If the remaining pod comes
-// before the deleted pod, the order was wrong.
+// extremes contains two pods that show whether a scale-down respected one criterion of the deletion
+// order, such as the class. extremes.victim is the deleted pod that the order puts last.
+// extremes.left is the remaining pod that the order puts first. If extremes.left comes before
+// extremes.victim, the order was wrong.
 type extremes struct{ victim, left *candidate }
 
 // include stores the given pod in e.victim or e.left if this pod is more likely to reveal a wrong

@@ -165,8 +165,8 @@ func callName(c *call) string {
 	return strings.Join(strings.Fields(key), " ")
 }
 
-// evidenceOf returns evidence about one object, given by the parameter ref. The parameters found
-// and expected say what the check found and expected. The time and the sequence number in the
+// evidenceOf returns evidence about one object, given by the parameter ref. The strings found and
+// expected describe what the check found and expected. The time and the sequence number in the
 // evidence are those of the current record.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}

@@ -282,7 +282,7 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 // observeDeletion records that a pod became inactive in the cache because the process itself
 // deletes it.
 //
-// The method update has counted the pod in the field lost. That field must not count pods that the
+// The method update has counted the pod in ownerState.lost. That field must not count pods that the
 // process itself deleted, so observeDeletion subtracts the pod again.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)

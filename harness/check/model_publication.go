@@ -14,7 +14,7 @@ import (
 // the time until which that kind last applied.
 type presence struct {
 	now   presenceKind                 // the kind that applies now
-	since time.Duration                // when the kind in the field now began to apply
+	since time.Duration                // when the present kind (presence.now) began to apply
 	until [presenceKinds]time.Duration // when each presenceKind last ceased to apply; 0 if it never applied
 }
 
@@ -88,7 +88,7 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //
 // The decision cannot precede the latest of three times:
 //
-//   - The start of the recent window (the field from).
+//   - The start of the recent window (decisionWindow.from).
 //   - The response to the previous write. A work queue never gives one key to two workers at a
 //     time.
 //   - The delivery of that resourceVersion, if it is the newest version in the cache. After a
@@ -109,7 +109,7 @@ func (state *serviceState) earliestDecision(base history.Version) time.Duration 
 //
 // The process was last idle (sent nothing for a while) before the time in its field idleUntil. By
 // then it had sent or dropped every write that it had decided on. recordWrite therefore moves the
-// start of the recent window (the field from) to lag (1 s) before idleUntil.
+// start of the recent window (decisionWindow.from) to lag (1 s) before idleUntil.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

@@ -180,7 +180,7 @@ type decisionWindow struct {
 const decisionWindowMax = 90 * time.Second
 
 // callSent records that a process (the parameter p) sent a request for the object. The process
-// decided on this request within the window, that is, after the time in the field from.
+// decided on this request within the window, that is, after the time decisionWindow.from.
 //
 // If no request for the object was in flight for batchTime, callSent moves the start of the window
 // forward. It does not do so if client-go may still resend an earlier request.

@@ -12,9 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin describes one write of a ReplicaSet. It says which version the process had read
-// before the write (the field from). It also says when the response to the write arrived (the
-// field at).
+// writeOrigin describes one write of a ReplicaSet. writeOrigin.from is the version that the process
+// had read before the write. writeOrigin.at is when the response to the write arrived.
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration

@@ -29,10 +29,10 @@ type scaling struct {
 }
 
 // newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name and pod
-// template. The parameter read is the version of the ReplicaSet that the process had read before,
+// template. The parameter base is the version of the ReplicaSet that the process had read before,
 // or 0 for a create. The parameter replicas is the new value.
-func (r *rolloutState) newScaling(name string, template *objects.Template, read history.Version, replicas int) *scaling {
-	s := &scaling{rollout: r, name: name, to: replicas, template: template, creates: read == 0}
+func (r *rolloutState) newScaling(name string, template *objects.Template, base history.Version, replicas int) *scaling {
+	s := &scaling{rollout: r, name: name, to: replicas, template: template, creates: base == 0}
 	since := r.from
 	for _, d := range r.deployments {
 		if !s.creates || d.value.Template.Same(template) {
@@ -51,11 +51,11 @@ func (r *rolloutState) newScaling(name string, template *objects.Template, read 
 		}
 	}
 	states := keepSince(r.replicaSets, since)
-	at := r.firstStateWith(states, name, read)
+	at := r.firstStateWith(states, name, base)
 	if at >= 0 {
 		states = states[at:]
 	}
-	s.stale = at < 0 && read != 0
+	s.stale = at < 0 && base != 0
 	for _, state := range states {
 		s.replicaSetStates = append(s.replicaSetStates, state.value.cached, state.value.withOwnWrites)
 	}
@@ -63,20 +63,20 @@ func (r *rolloutState) newScaling(name string, template *objects.Template, read 
 }
 
 // firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
-// based. The result is the index of the state, or -1 if there is none. The parameter read is the
+// based. The result is the index of the state, or -1 if there is none. The parameter base is the
 // version of the ReplicaSet that the process had read before the write. It is 0 for a create, and
 // the result is then -1.
 //
 // A state matches if it contains the ReplicaSet in this version. A state with an older version also
 // matches, if only writes of this process lie between the two versions. The controller may have
 // read the other ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
-func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, read history.Version) int {
-	if read == 0 {
+func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, base history.Version) int {
+	if base == 0 {
 		return -1
 	}
 	for i, each := range states {
 		for _, sets := range [][]*objects.Owner{each.value.cached, each.value.withOwnWrites} {
-			if set := findByName(sets, name); set != nil && r.derivesFrom(set, read) {
+			if set := findByName(sets, name); set != nil && r.derivesFrom(set, base) {
 				return i
 			}
 		}
@@ -136,9 +136,9 @@ func (s *scaling) mayBePending() bool {
 	})
 }
 
-// evidence returns evidence that this write violates a guarantee. The parameter action says what
-// the process did, such as "scaled ReplicaSet web-1 to 5". The parameter expected says what it
-// should have done.
+// evidence returns evidence that this write violates a guarantee. The string action says what the
+// process did, such as "scaled ReplicaSet web-1 to 5". The string expected describes what the
+// process should have done.
 func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string

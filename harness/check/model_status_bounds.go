@@ -43,14 +43,14 @@ type statusBounds struct {
 // o is the owner, or nil if the cache does not contain it. The parameters before and now are the
 // previous and the present counts of the owner's pods.
 //
-// The parameter replaced is true if a list has just replaced the cached objects. A sync may then
+// The parameter relisted is true if a list has just replaced the cached objects. A sync may then
 // have counted any mix of old and new pods.
-func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
+func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, relisted bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
 		bounds.startAtVersion(at)
 	}
-	if replaced { // while an informer applies a list, its cache contains some of the old and some of the new pods
+	if relisted { // while an informer applies a list, its cache contains some of the old and some of the new pods
 		bounds.record(podCounts{}, at)
 		bounds.record(before.plus(now), at)
 		bounds.becameUnready.add(at, min(before.ready, now.ready)) // the ready pods may be other pods than before
@@ -81,9 +81,9 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 // recordCallResult counts a failed create or delete of a pod. It does nothing if the parameter ok
 // is true, because the request then succeeded.
 //
-// The parameter certain is false if the process may have sent the request for another owner. The
-// status of this owner then need not report the failure.
-func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
+// The parameter ownerCertain is false if the process may have sent the request for another owner.
+// The status of this owner then need not report the failure.
+func (bounds *statusBounds) recordCallResult(ok, ownerCertain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
 	}
@@ -91,7 +91,7 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 	// The status need not report a 403 or 404, which may come from a terminating namespace
 	// (allowed behavior terminating-namespace-creates). It need not report a call without a
 	// response either.
-	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
+	if ownerCertain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
 		bounds.unreportedFailure = true
 	}
 }

@@ -278,13 +278,13 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes from formerPods all pod states that ended too long ago for any worker to act on
-// them. The parameter before is the limit: it removes states that ended earlier.
-func (v *view) prune(before time.Duration) {
+// prune removes from formerPods all pod states that ended before the time in the parameter limit.
+// No worker can act on these states any more.
+func (v *view) prune(limit time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]
 		for _, s := range seen {
-			if s.until >= before {
+			if s.until >= limit {
 				kept = append(kept, s)
 			}
 		}
