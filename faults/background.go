@@ -8,16 +8,17 @@ import "context"
 // A fault type embeds a Background. It calls Begin in its Inject method, and End in its Heal
 // method. The zero value is ready for Begin.
 type Background struct {
-	cancel context.CancelFunc // cancels the context that the function run gets
-	stop   chan struct{}      // closed by End; the function run then starts no new operation
-	ended  chan struct{}      // closed when the function run has returned
+	cancel context.CancelFunc // cancels the context of the fault's goroutine
+	stop   chan struct{}      // closed by End; the fault's goroutine then starts no new operation
+	ended  chan struct{}      // closed when the fault's goroutine has ended
 }
 
-// Begin starts a goroutine that calls the function run. A fault must call Begin only once.
+// Begin starts the fault's goroutine, which calls the callback run. A fault must call Begin only
+// once.
 //
-// After the call of End, the function run must finish its current operation and return; see
-// Stopping. Its context stays valid when ctx is canceled. Only End cancels the context of the
-// function, and only if the function takes too long.
+// After a call of End, run must finish its current operation and return; see Stopping. The context
+// of run stays valid when the argument ctx is canceled. Only End cancels the context of run, and
+// only if run takes too long.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))

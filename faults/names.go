@@ -17,9 +17,11 @@ var (
 	Resources = scenario.Resources
 )
 
-// OneOf returns an error if a parameter of a fault has a value that is not in the list known. The
-// argument field is the name of the parameter. For example, OneOf rejects the verb "craete" and
-// suggests "create". The error begins with the position of the parameter in the scenario file.
+// OneOf returns an error if the value of a fault's parameter is not in the list of known values.
+// For example, it rejects the verb "craete" and suggests "create".
+//
+// The argument field is the name of the parameter, and known is the list. The error begins with
+// the position of the parameter in the scenario file.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil

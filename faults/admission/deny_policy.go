@@ -19,17 +19,19 @@ import (
 // resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
 type denyPolicy struct {
 	// resource says which create requests the policy denies. It may include a subresource, such as
-	// pods/binding. The field expression is a CEL expression. The policy admits only objects for
-	// which it is true. The field message is the error message for a denied object.
+	// pods/binding. The string expression is a CEL expression: the policy admits only objects for
+	// which the expression is true. The string message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
 	// reason is the reason in the Status with which the API server denies an object, such as
 	// Forbidden.
 	reason metav1.StatusReason
-	// probe sends a dry-run create that the policy must deny. If the API server admits this
-	// create, it does not enforce the policy yet. If probe is nil, await sends a dry-run create
-	// of a ConfigMap with the policy's name. In that case the policy also denies creates of this
-	// ConfigMap.
+	// probe is a function that sends a dry-run create, and returns the API server's answer as an
+	// error. The create is one that the policy denies. If the API server admits the create, it does
+	// not enforce the policy yet.
+	//
+	// If probe is nil, await sends a dry-run create of a ConfigMap with the policy's name. In that
+	// case the policy also denies creates of this ConfigMap.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env

@@ -49,19 +49,19 @@ type NameParams struct {
 	Times    int    `yaml:"times"`
 }
 
-// templateOther and templateSame are the values of the parameter template. They say whether the
+// templateOther and templateSame are the values of [NameParams.Template]. With templateSame, the
 // ReplicaSet that the fault creates has the pod template of the tested controller's ReplicaSet.
+// With templateOther, it has a different pod template.
 const (
 	templateOther = "other"
 	templateSame  = "same"
 )
 
-// templates lists the values that a scenario may set for the parameter template of a name-taken
-// fault.
+// templates lists the permitted values of [NameParams.Template].
 var templates = []string{templateOther, templateSame}
 
-// namesMax is the largest permitted value of the parameter times of a name-taken fault. This
-// parameter is the maximum number of ReplicaSets that the fault creates.
+// namesMax is the largest permitted value of [NameParams.Times]. This parameter is the maximum
+// number of ReplicaSets that a name-taken fault creates.
 const namesMax = 100
 
 // newName returns a name-taken fault with the given parameters, or an error if a parameter
@@ -117,9 +117,13 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match delays a create of a ReplicaSet until the fault has created a ReplicaSet with the same
-// name. The API server then answers the controller under test with 409 (AlreadyExists). For other
-// requests, match returns nil.
+// match returns an effect for a request in which the controller under test creates a ReplicaSet.
+// The effect delays the request until the fault has created a ReplicaSet with the same name. The
+// API server then answers the request with 409 (AlreadyExists).
+//
+// For other requests, match returns nil. It also returns nil for a ReplicaSet of an owner that
+// n.params.Owner does not match. After the fault has created n.params.Times ReplicaSets, match
+// returns nil for every request.
 func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -173,9 +177,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet that the fault creates to take a name. The last argument is
-// the ReplicaSet that the controller under test is about to create. The result has the name of that
-// ReplicaSet, and 0 replicas. The parameter template determines its pod template and controllerRef.
+// conflictingSet returns the ReplicaSet that the fault creates to take a name. The argument of is
+// the ReplicaSet that the controller under test is about to create. The result has the name of
+// that ReplicaSet, and 0 replicas. Its pod template and controllerRef depend on n.params.Template.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -110,8 +110,9 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// edit reads the namespace, passes it to the function change and updates it. It retries after a
-// conflict.
+// edit reads the namespace of the test run, passes the namespace to the callback change, and
+// updates the namespace. It returns the updated namespace. After a conflict, edit repeats all
+// three steps.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})

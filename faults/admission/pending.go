@@ -39,7 +39,7 @@ type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// prefixPattern matches the permitted values of the parameter prefix. It excludes quotation
+// prefixPattern matches the permitted values of [PendingParams.Prefix]. It excludes quotation
 // marks, because the fault inserts the prefix into a CEL expression.
 var prefixPattern = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
 
@@ -63,8 +63,8 @@ func newPending(params faults.Params) (faults.Fault, error) {
 }
 
 // probeBinding sends a dry-run binding for a pod that does not exist. The name of this pod begins
-// with the given prefix. The returned error shows whether the API server already enforces the
-// policy against bindings.
+// with the given prefix. probeBinding returns the error of the API server. The error contains the
+// name of the policy against bindings only if the API server already enforces the policy.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
@@ -127,7 +127,8 @@ func (p *pending) run(ctx context.Context) {
 }
 
 // reportDenied writes a "fired" record to the history for each pod whose binding the policy has
-// denied. It skips the pods in the map reported. It adds every other denied pod to this map.
+// denied. The keys of the argument reported are the UIDs of the pods that already have such a
+// record. reportDenied skips these pods, and adds the UIDs of the other denied pods to the map.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // lists from the watch cache
 	if err != nil {

@@ -33,8 +33,8 @@ type PolicyParams struct {
 	Reason   string `yaml:"reason"`
 }
 
-// reasons lists the permitted values of the parameter reason of an admission-denied fault. The API
-// server answers a denied create with a Status that has this reason.
+// reasons lists the permitted values of [PolicyParams.Reason]. The API server answers a denied
+// create with a Status that has this reason.
 var reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
 
 // newPolicy returns an admission-denied fault with the given parameters, or an error if a

@@ -26,9 +26,10 @@ const (
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probePod sends a dry-run create of a pod. The returned error shows whether the API server
-// already enforces a new policy or quota. The API server does so only some time after the
-// creation of the policy or quota.
+// probePod sends a dry-run create of a pod. It returns the error with which the API server refuses
+// the create. The error contains the name of a new policy or quota only if the API server already
+// enforces the policy or quota. The API server does so only some time after the policy or quota
+// was created.
 func probePod(ctx context.Context, env *faults.Env) error {
 	_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: probeMeta(),
@@ -37,8 +38,9 @@ func probePod(ctx context.Context, env *faults.Env) error {
 	return err
 }
 
-// probeConfigMap sends a dry-run create of a ConfigMap with the given name. The returned error
-// shows whether the API server already enforces a new policy.
+// probeConfigMap sends a dry-run create of a ConfigMap with the given name. It returns the error
+// with which the API server refuses the create. The error contains the name of a new policy only
+// if the API server already enforces the policy.
 func probeConfigMap(ctx context.Context, env *faults.Env, name string) error {
 	meta := probeMeta()
 	meta.GenerateName, meta.Name = "", name
@@ -57,11 +59,13 @@ func probeMeta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
 }
 
-// awaitRefused waits until the API server enforces the policy or quota with the given name.
+// awaitRefused waits until the API server enforces a policy or quota, or no longer enforces it.
+// The argument name is the name of the policy or quota. If the argument refused is true,
+// awaitRefused waits for the enforcement, and otherwise for its end.
 //
-// The function probe sends a dry-run create and returns its error. The API server enforces the
-// policy or quota when this error contains the name. If the argument refused is false, awaitRefused
-// waits until the error no longer contains the name. Another policy may still refuse the create.
+// The argument probe is a function that sends a dry-run create and returns the API server's error.
+// If this error contains the name, the API server enforces the policy or quota. After its end,
+// another policy may still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

@@ -37,8 +37,8 @@ type QuotaParams struct {
 	Left int `yaml:"left"`
 }
 
-// leftMax is the largest permitted value of the parameter left of a quota-exhausted fault. This
-// parameter is the number of pods that the quota still admits.
+// leftMax is the largest permitted value of [QuotaParams.Left]. This parameter is the number of
+// pods that the quota still admits when the fault begins.
 const leftMax = 10_000
 
 // newQuota returns a quota-exhausted fault with the given parameters, or an error if a

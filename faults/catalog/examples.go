@@ -1,7 +1,7 @@
 package catalog
 
 // Examples maps the name of each fault type to an example in YAML. An example consists of one or
-// more items of a scenario's list faults.
+// more list items for the field `faults` of a scenario.
 var Examples = map[string]string{
 	"api-error": `- api-error: {verb: create, resource: pods, owner: ReplicaSet/web, code: 429, retryAfterSeconds: 1, every: 3}
   for: 5s`,

@@ -96,8 +96,8 @@ func (c *compact) Summary() string {
 	return "compacted etcd " + faults.Counted(int(c.fired.Load()), "time")
 }
 
-// run compacts etcd at every tick. It ends when the fault is healed, or when the number of
-// compactions reaches the parameter times.
+// run compacts etcd at every tick. It ends when the fault is healed, or after c.params.Times
+// compactions. If c.params.Times is 0, the number of compactions is not limited.
 func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()
 	ticker := c.env.Clock.NewTicker(c.params.Every)

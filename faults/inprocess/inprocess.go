@@ -52,8 +52,8 @@ type Client struct {
 }
 
 // Connect returns a client for one replica of the subject, such as "subject-0". The subject is the
-// controllers under test. The interceptor receives each request and sends it to the API server
-// through the transport upstream. The scheme and the host in the URL stay unchanged.
+// controllers under test. The interceptor i receives each request of the client, and sends it to
+// the API server with the argument upstream. The scheme and the host in the URL stay unchanged.
 func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTripper) *Client {
 	c := &Client{}
 	c.serve = func(on *connection, w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,8 @@ type Proxy struct {
 	clients map[string]*Client // the client of each replica, by the replica's name
 }
 
-// NewProxy returns a Proxy that sends requests to the API server through the transport upstream.
+// NewProxy returns a Proxy that passes requests to the interceptor i. The argument upstream is the
+// transport with which the interceptor sends the requests to the API server.
 func NewProxy(i *interceptor.Interceptor, upstream http.RoundTripper) *Proxy {
 	return &Proxy{interceptor: i, upstream: upstream, clients: map[string]*Client{}}
 }

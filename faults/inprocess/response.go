@@ -113,8 +113,8 @@ func (w *response) finish(err error) {
 	w.wake()
 }
 
-// result returns the response for the client. It returns an error if the handler aborted the
-// response before it wrote any body.
+// result returns the response for the client. It returns an error if the request was aborted, or
+// the connection was reset, before the handler wrote any body.
 func (w *response) result() (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

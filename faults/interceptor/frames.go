@@ -21,8 +21,8 @@ const frameHeaderBytes = 4
 // then forwards these bytes and the rest of the stream unchanged.
 var errNoFrame = errors.New("the bytes in the watch stream of the API server are not a watch event")
 
-// nextFrame is a function that reads the next event of a watch stream and appends its bytes to
-// buffer.
+// nextFrame is a function that reads the next event of a watch stream. It appends the bytes of the
+// event to the argument buffer, and returns the longer slice.
 //
 // At the end of the stream, it returns the remaining bytes and io.EOF. If the stream ends within
 // an event, the error is io.ErrUnexpectedEOF. If the bytes are no valid event, it returns the
@@ -55,8 +55,9 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// readFull reads n bytes and appends them to the buffer. If the stream ends before the first of
-// the n bytes, the error is io.EOF. If the stream ends later, the error is io.ErrUnexpectedEOF.
+// readFull reads n bytes from the stream, appends them to the argument buffer, and returns the
+// longer slice. If the stream ends before the first of the n bytes, the error is io.EOF. If the
+// stream ends later, the error is io.ErrUnexpectedEOF.
 func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	start := len(buffer)
 	buffer = append(buffer, make([]byte, n)...)

@@ -165,8 +165,8 @@ func (h *hooks[F]) add(fault F) (remove func()) {
 	})
 }
 
-// change replaces the list of registered faults by the list that edit returns. The function edit
-// gets a copy of the current list, which it may change.
+// change replaces the list of registered faults. The argument edit is a callback that gets a copy
+// of the current list, and returns the new list. It may change the copy.
 func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,9 +178,9 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call passes the fault's function, a RequestFault or WatchFault, to the function use, which calls
-// it. It does nothing if the fault has been removed. A removal waits until the function use has
-// returned.
+// call calls the argument use, a callback, with the function of the registered fault: a
+// RequestFault or a WatchFault. The callback calls this function. If the fault has been removed,
+// call does nothing. A removal waits until the callback has returned.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -134,8 +134,8 @@ func listAt(query url.Values, version history.Version) string {
 	return query.Encode()
 }
 
-// retryAfter returns the number of seconds in the Retry-After header of a response, for the
-// history. It returns nil if the header is missing or contains a date.
+// retryAfter returns the number of seconds in the Retry-After header of a response. It returns nil
+// if the header is missing or contains a date.
 func retryAfter(header http.Header) *int {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil {

@@ -24,8 +24,8 @@ type target struct {
 	skewed      bool // a clock-skew fault shifted timestamps in the response; see SkewClock
 }
 
-// requestRef combines the ID of a request with the target's resource. The interceptor uses both to
-// tell a [SkewReporter] which object was received, and with which request.
+// requestRef returns the ID of a request together with the target's resource. The interceptor
+// passes both to a [SkewReporter], to say which object was received, and with which request.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path namespaces/NAME/pods, by

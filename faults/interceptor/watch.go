@@ -37,7 +37,7 @@ type stream struct {
 	// late too, and the history says so.
 	lastRelease time.Time
 	// injectedEnd says how a fault ended the watch, or is nil. The fault sets injectedEnd before it
-	// calls the function cancel, so that the stream's goroutine sees the value.
+	// calls stream.cancel, so that the stream's goroutine sees the value.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }

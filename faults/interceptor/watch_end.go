@@ -30,17 +30,18 @@ const (
 	EndExpired WatchEnding = "expired"
 )
 
-// Endings contains every value of [WatchEnding], for the validation of a watch-end fault's
-// parameter how.
+// Endings contains every value of [WatchEnding]. These are also the permitted values of the
+// parameter "how" of a watch-end fault.
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends each open watch for which the function matches returns true. It returns the
-// requests that started these watches. It does not wait until the streams have ended.
+// EndWatches ends the open watches whose requests satisfy a condition, and returns these requests.
+// The argument matches is a callback that reports whether a watch request satisfies the condition.
+// EndWatches does not wait until the streams have ended.
 //
 // The interceptor discards the events that faults hold in these watches. The controller under test
 // receives the missed changes with its next watch or list. The argument fault is the name of the
-// fault type, such as "watch-end", for the history. The function matches must not change the
-// request or keep a reference to it.
+// fault type, such as "watch-end", for the history. The callback must not change the request or
+// keep a reference to it.
 func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	i.openStreams.mu.Lock()
 	defer i.openStreams.mu.Unlock()
@@ -75,8 +76,8 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// register adds the stream to the set of open watches, so that a fault can end the watch. To end
-// the watch, the fault calls the function cancel.
+// register adds the stream to the set of open watches. A fault ends the watch by calling the
+// argument cancel, which register stores in s.cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.openStreams

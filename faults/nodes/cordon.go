@@ -45,7 +45,7 @@ type TaintParams struct {
 	Effect string `yaml:"effect"`
 }
 
-// effects lists the permitted values of the parameter effect, such as NoSchedule.
+// effects lists the permitted values of [TaintParams.Effect], such as NoSchedule.
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
 // taintKey is the key of the taint that a node-taint fault adds to nodes. To heal, the fault

@@ -96,7 +96,7 @@ func (d *drain) Summary() string { return "evicted " + faults.Counted(int(d.evic
 // run evicts the pods on the nodes in rounds.
 //
 // It ends after a round in which the API server granted every eviction. It also ends after the
-// time in the parameter patience, or when the fault is healed.
+// time d.params.Patience, or when the fault is healed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -121,7 +121,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 }
 
 // round tries once to evict each pod on the nodes. It returns how many evictions the API server
-// refused because of a PodDisruptionBudget.
+// refused because of a PodDisruptionBudget. The error joins all other errors of evictions.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

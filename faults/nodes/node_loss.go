@@ -67,8 +67,8 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// lossMode contains the functions with which a fault makes a node fail and recovers it. For
-// example, the function lose stops the kubelet, and the function recover starts it again.
+// lossMode is a way in which a fault makes nodes fail, such as a stopped kubelet. It contains one
+// function that makes a node fail, and one that makes the node work again.
 type lossMode struct {
 	state
 	// lose makes the node with the given name fail. The node may have failed even if lose
@@ -234,8 +234,9 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls the function do for every workload pod on a node. If the pod no longer exists or
-// has changed, eachPod ignores the error of this call.
+// eachPod calls the callback do for every workload pod on a node. It returns the first error of
+// the callback, and then calls the callback for no further pod. It ignores an error that says that
+// the pod has changed or no longer exists.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

@@ -21,13 +21,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// countMax is the largest permitted number of nodes for one fault, the parameter count.
+// countMax is the largest number of nodes that a scenario may set for one fault.
 const countMax = 1000
 
-// countParam documents the parameter count, which all fault types of this package have.
+// countParam documents the parameter "count", which all fault types of this package have.
 var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer nodes remain, the fault picks all of them.", Bounds: "1 to 1000", Default: "1"}
 
-// checkCount returns an error unless the parameter count is in the range from 1 to countMax.
+// checkCount returns an error unless the argument count is between 1 and countMax. The argument is
+// the value of the parameter "count" of a fault.
 func checkCount(params faults.Params, count int) error {
 	if count < 1 || count > countMax {
 		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
@@ -35,14 +36,15 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
-// CountParams contains the parameters of fault types whose only parameter is count.
+// CountParams contains the parameters of fault types that have only the parameter "count".
 type CountParams struct {
 	// Count is the number of worker nodes that the fault affects.
 	Count int `yaml:"count"`
 }
 
-// decodeCount decodes and validates the parameter count. If the scenario omits count, the result
-// has count 1.
+// decodeCount returns the parameters of a fault that has only the parameter "count". If the
+// scenario omits this parameter, the result has Count 1. decodeCount returns an error if the
+// parameters are invalid.
 func decodeCount(params faults.Params) (CountParams, error) {
 	p := CountParams{Count: 1}
 	if err := params.Decode(&p); err != nil {
@@ -65,16 +67,16 @@ type state struct {
 	in          func(*corev1.Node) bool // reports whether a node is in this state
 }
 
-// mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. Its
-// functions make the change and revert it.
+// mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. It
+// contains one function that makes the change, and one that reverts the change.
 type mark struct {
 	state
 	apply  func(*corev1.Node) // cordons or taints the node
-	remove func(*corev1.Node) // reverts the change of the function apply
+	remove func(*corev1.Node) // reverts the change that apply made
 }
 
-// cordoned sets a node's spec.unschedulable to true, as kubectl cordon does. Its function remove
-// sets the field to false again.
+// cordoned is the mark that cordons a node: it sets spec.unschedulable to true, as kubectl cordon
+// does. To uncordon the node, it sets the field to false again.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
@@ -116,9 +118,9 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls the function do for every node, even after an error. For example, this function
-// removes a taint. forEach returns the nodes for which the function returned an error, so that the
-// caller can retry them.
+// forEach calls the callback do for every node, even after an error. It returns the nodes for
+// which the callback returned an error, so that the caller can try these nodes again. The error
+// joins all errors of the callback.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -159,8 +161,9 @@ func (s state) candidates(nodes []corev1.Node) []string {
 	return names
 }
 
-// edit reads a node, passes it to the function change and updates the node. It does nothing if
-// the node no longer exists.
+// edit reads the node with the given name, passes the node to the callback change, and updates the
+// node. After a conflict, edit repeats all three steps. It does nothing if the node no longer
+// exists.
 func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1.Node)) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is something that a fault does to a pod, such as deleting the pod. Some actions also
-// have an undo function.
+// action is something that a fault does to a pod, such as deleting the pod. Some actions can be
+// undone.
 type action struct {
 	// detail returns the text for the fault's "fired" record in the history, such as "evicted".
 	detail func(*churn) string
@@ -22,9 +22,9 @@ type action struct {
 	// terminating, Succeeded or Failed). If applicable is nil, the fault may choose every active
 	// pod.
 	applicable func(*corev1.Pod) bool
-	// do performs the action on a pod. It returns the resulting resourceVersion of the pod, or 0
-	// if it is unknown. A conflict error means that another client changed or replaced the pod
-	// after the fault had read it.
+	// do performs the action on a pod. It returns the resourceVersion of the pod after the action, or
+	// 0 if this version is unknown. A conflict error means that another client changed or replaced
+	// the pod after the fault had read it.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
 	// undo reverts the action; its pod argument is the current version of the pod. If undo is
 	// nil, the action is permanent.
@@ -84,7 +84,7 @@ const (
 	actionGive  = "give"
 )
 
-// churnActions lists the permitted values of the parameter action of pod-churn.
+// churnActions lists the permitted values of [ChurnParams.Action].
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict creates an Eviction of a pod, as kubectl drain does. The API server may refuse the

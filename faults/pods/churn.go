@@ -133,8 +133,8 @@ func (c *churn) Summary() string {
 }
 
 // run performs the action on one pod at every tick. It also undoes earlier actions whose downtime
-// has passed. It ends when the fault is healed, or when the number of actions reaches the
-// parameter times.
+// has passed. It ends when the fault is healed, or after c.targets.Times actions. If
+// c.targets.Times is 0, the number of actions is not limited.
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()

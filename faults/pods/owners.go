@@ -104,7 +104,7 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// disownActions lists the permitted values of the parameter how of pod-disown.
+// disownActions lists the permitted values of [DisownParams.How].
 var disownActions = []string{actionStrip, actionGive}
 
 // DisownParams contains the parameters that a scenario sets for a pod-disown fault. The Params

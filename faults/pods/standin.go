@@ -16,7 +16,7 @@ import (
 // the container has exited or is restarting, or the pod's node is down or disconnected.
 var errUnreachable = errors.New("the stand-in container did not answer")
 
-// isUnreachable reports whether an error says that the stand-in container did not answer.
+// isUnreachable reports whether err wraps errUnreachable: the stand-in container did not answer.
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
 // standinTimeout is the maximum duration of a request to a stand-in container. A container on a

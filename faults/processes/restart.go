@@ -33,7 +33,7 @@ var Restart = faults.Type{
 	Sample: sampleRestart,
 }
 
-// downtimeParam documents the parameter downtime of the fault types restart and crash.
+// downtimeParam documents the parameter "downtime" of the fault types restart and crash.
 var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
 // RestartParams contains the parameters that a scenario sets for a restart fault. The Params
@@ -46,8 +46,8 @@ type RestartParams struct {
 	Every    time.Duration `yaml:"every"`
 }
 
-// These are the values of the parameters how and replica. They say how the fault stops replicas,
-// and which replicas.
+// These are the permitted values of [RestartParams.How] and [RestartParams.Replica]. They say how
+// the fault stops replicas, and which replicas.
 const (
 	howKill       = "kill"
 	howTerminate  = "terminate"
@@ -137,8 +137,8 @@ func (r *restart) Summary() string {
 	return fmt.Sprintf("stopped %s (%s)", faults.Counted(r.ended, "replica"), r.params.How)
 }
 
-// run stops and starts replicas. It ends after the number of restarts in the parameter times, or
-// when the fault is healed.
+// run stops replicas and starts them again, r.params.Times times. It returns earlier if the fault
+// is healed during the time r.params.Every between two restarts.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
@@ -161,8 +161,9 @@ func (r *restart) startAfterDowntime(ctx context.Context) {
 	}
 }
 
-// targets returns the names of the replicas that the fault stops next. If the parameter replica
-// is "leader", targets waits until a replica holds the lease.
+// targets returns the names of the replicas that the fault stops next: all replicas, or the
+// leader. If r.params.Replica is "leader", targets waits until a replica holds the lease. It
+// returns nil if the fault is healed first.
 func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()

@@ -17,7 +17,9 @@ func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// downtimeMax returns the longest downtime of a replica in a randomly generated scenario.
+// downtimeMax returns the longest downtime of a replica in a randomly generated scenario. The
+// result is o.Span, the time until the fault is healed. Unless o.Long is true, the result is at
+// most 1 s.
 func downtimeMax(o faults.SampleInput) time.Duration {
 	if o.Long {
 		return o.Span

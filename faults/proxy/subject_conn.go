@@ -61,8 +61,9 @@ const (
 )
 
 // resetAfterWrites resets the connection, which breaks all requests on it. It first waits until
-// all recorded responses are written, or until the channel timeout receives a value. The argument
-// conn is the TLS connection on top of c. The caller must not hold the lock c.delivering.
+// all recorded responses are written. When the argument timeout, a channel, receives a value, it
+// stops waiting. The argument conn is the TLS connection on top of c. The caller must not hold the
+// lock c.delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()

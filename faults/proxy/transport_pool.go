@@ -48,14 +48,14 @@ func (p *transportPool) RoundTrip(request *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-// releasingBody is a response body that calls the function release when the caller closes the
-// body.
+// releasingBody is a response body that calls its field release when the caller closes the body.
 type releasingBody struct {
 	io.ReadCloser
 	release func()
 }
 
-// Close closes the response body. It also calls release, which returns the stream to the pool.
+// Close closes the response body. It also calls b.release, which returns the request's stream to
+// the pool.
 func (b *releasingBody) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()

@@ -73,8 +73,9 @@ func Serve(ctx context.Context, o Options) error {
 	return group.Wait()
 }
 
-// accept accepts connections of a listener until ctx is canceled. For each connection, it calls the
-// function handle in a new goroutine. It returns after all these calls have returned.
+// accept accepts connections of a listener until ctx is canceled, and then returns nil. For each
+// connection, it calls the callback handle in a new goroutine. accept returns only after all these
+// calls have returned. It returns an error if the listener fails.
 func accept(ctx context.Context, listener net.Listener, handle func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
@@ -98,7 +99,8 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 }
 
 // park adds to the relay's pool a connection that the gauntlet process has opened. It returns when
-// the gauntlet process has joined this connection with the fault proxy, or when it breaks.
+// the gauntlet process has joined this connection with the fault proxy, or when this connection
+// breaks.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {
@@ -177,8 +179,9 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 }
 
 // connectProxy takes a connection from the pool, and asks the gauntlet process to join this
-// connection with the fault proxy. It discards broken connections and tries the next one. If it
-// finds no usable connection within the time Patience, it returns an error.
+// connection with the fault proxy. It returns the joined connection. It discards broken
+// connections and tries the next one. If it finds no usable connection within s.Patience, it
+// returns an error.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the gauntlet process opened no usable connection within %s", s.Patience))
 	defer cancel()

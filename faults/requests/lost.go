@@ -38,16 +38,16 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// lossNames lists the permitted values of the parameter how. The variable lostCodes lists the
-// permitted values of the parameter code. They are errors that an API server can return although it
-// has committed the write.
+// lossNames lists the permitted values of [LostParams.How], and lostCodes those of
+// [LostParams.Code]. An API server can return the errors in lostCodes although it has committed
+// the write.
 var (
 	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 
-// These are the values of the parameter how. The value says what the controller under test
-// receives in place of the response.
+// These are the permitted values of [LostParams.How]. The value says what the controller under
+// test receives in place of the response.
 const (
 	lossReset = "reset"
 	lossError = "error"

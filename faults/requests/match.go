@@ -30,7 +30,7 @@ type Match struct {
 	Times       int      `yaml:"times"`
 }
 
-// countMax is the largest permitted value of the parameters nth, every and times.
+// countMax is the largest permitted value of [Match.Nth], [Match.Every] and [Match.Times].
 const countMax = 1_000_000
 
 // withMatch returns the documentation of all parameters of a fault type that selects requests. The
@@ -78,9 +78,9 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	return m.validateTriggers(params)
 }
 
-// validateTriggers returns an error if the parameter times, nth, every or probability is
-// invalid. These parameters say at which of the matching requests the fault fires. A scenario
-// may set at most one of nth, every and probability.
+// validateTriggers returns an error if m.Times, m.Nth, m.Every or m.Probability is invalid. These
+// parameters say at which of the matching requests the fault fires. A scenario may set at most one
+// of m.Nth, m.Every and m.Probability.
 func (m *Match) validateTriggers(params faults.Params) error {
 	if m.Times < 0 || m.Times > countMax {
 		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
@@ -110,9 +110,9 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether a request has the properties that the fields from Verb to Owner
-// describe. The function controller returns the owner in the controllerRef of the request's
-// object, or nil if it is unknown.
+// matches reports whether a request has the properties that the fields of m from Verb to Owner
+// describe. The argument controller is a function that returns the owner in the controllerRef of
+// the request's object, or nil if the owner is unknown.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -131,11 +131,11 @@ type selection struct {
 }
 
 // count counts a matching request, and decides whether the fault fires at this request. If so, the
-// result fires is true. The results effect and detail are then the effect on the request and the
-// text for the history record.
+// result fires is true. The results effect and detail are then the results of effectOf: the effect
+// on the request, and the text for the history record.
 //
-// count draws random numbers for every matching request, even after the fault has fired as often
-// as permitted. The parameter times therefore does not change the random draws.
+// count calls effectOf for every matching request, even after the fault has fired s.matcher.Times
+// times. A change of Match.Times therefore does not change the random numbers of later requests.
 func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect interceptor.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

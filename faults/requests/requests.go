@@ -82,11 +82,11 @@ func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakNames lists the permitted values of the parameter breaks: "request" and "connection".
+// breakNames lists the permitted values of the parameter "breaks", which says what a reset breaks:
+// "request" or "connection".
 var breakNames = []string{string(interceptor.BreakRequest), string(interceptor.BreakConnection)}
 
-// breaksParam returns the documentation of the parameter breaks, which several fault types
-// have.
+// breaksParam returns the documentation of the parameter "breaks", which several fault types have.
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",

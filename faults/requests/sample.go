@@ -27,9 +27,10 @@ var codesByVerb = map[string][]int{
 const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws random parameters that select requests for a generated fault. The fault then
-// affects one matching request (nth), every n-th, a random share, or all of them. Without nth,
-// sampleMatch also draws a limit for the number of affected requests. The argument times is the
-// highest such limit; 0 means no limit. If o.Long is set, sampleMatch may also omit the limit.
+// affects one matching request (nth), every n-th, a random share, or all of them.
+//
+// Without nth, sampleMatch also draws a limit for the number of affected requests, from 1 to the
+// argument times. It sets no limit if times is 0. If o.Long is set, it may also omit the limit.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

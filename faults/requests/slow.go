@@ -67,8 +67,9 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	})
 }
 
-// newSlow returns a fault that delays requests or responses. The parameter verbs lists the permitted
-// verbs. The function effect returns what the fault does to a request with the given delay.
+// newSlow returns a fault that delays requests or responses. It returns an error if a parameter is
+// invalid. The argument verbs lists the permitted verbs. The argument effect is a function that
+// returns the effect on a request: a delay of the request or of its response by the given time.
 func newSlow(params faults.Params, verbs []string, effect func(time.Duration) interceptor.RequestEffect) (faults.Fault, error) {
 	var p SlowParams
 	if err := params.Decode(&p); err != nil {

@@ -116,9 +116,9 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}, e.params.Steps)
 }
 
-// stepRecorder writes each step of the simulated second user to the history. The record has the
-// type of a fault record, "fired" or "failed". Records of type step are only for the scenario's
-// own workload.
+// stepRecorder writes each step of the simulated second user to the history. The record is a fault
+// record with the event "fired" or "failed". Records of type step are only for the scenario's own
+// workload.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter

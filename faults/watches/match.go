@@ -12,7 +12,7 @@ import (
 
 // EventMatch contains the parameters with which watch-delay and watch-skip select watch events. If
 // only the field Resource is set, every event in watches of this resource matches, including
-// bookmarks. For watch-skip, the field Nth is always set.
+// bookmarks. For watch-skip, the field Nth is always set: without the parameter, it is 1.
 type EventMatch struct {
 	Resource string `yaml:"resource"`
 	Type     string `yaml:"type"`
@@ -21,16 +21,18 @@ type EventMatch struct {
 	Nth      *int   `yaml:"nth"`
 }
 
-// eventTypes lists the permitted values of the parameter type: ADDED, MODIFIED and DELETED.
+// eventTypes lists the permitted values of [EventMatch.Type]: ADDED, MODIFIED and DELETED.
 var eventTypes = []string{string(history.Added), string(history.Modified), string(history.Deleted)}
 
-// nthMax is the largest permitted value of the parameter nth, which counts matching events.
+// nthMax is the largest permitted value of [EventMatch.Nth], which counts matching events.
 const nthMax = 1_000_000
 
 // withEventMatch returns the documentation of all parameters of a fault type that selects watch
 // events. The result begins with the parameters in [EventMatch]. The parameters in the argument
-// own, which only this fault type has, follow. The argument resource is the first sentence about
-// the parameter resource. The argument nth is the default value of the parameter nth, as text.
+// own, which only this fault type has, follow.
+//
+// The argument resource is the first sentence of the text about the parameter "resource". The
+// argument nth describes the default value of the parameter "nth".
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
@@ -41,7 +43,7 @@ func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// resourceParam returns the documentation of the parameter resource. The argument description is
+// resourceParam returns the documentation of the parameter "resource". The argument description is
 // the first sentence of its text.
 func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds}
@@ -72,8 +74,8 @@ func (m *EventMatch) validate(params faults.Params) error {
 	return nil
 }
 
-// described returns "one event" if the parameter nth is set, and otherwise "each event". The
-// fault's "fired" record in the history contains this text.
+// described returns "one event" if m.Nth is set, and otherwise "each event". The fault's "fired"
+// record in the history contains this text.
 func (m *EventMatch) described() string {
 	if m.Nth != nil {
 		return "one event"
@@ -103,8 +105,9 @@ type eventSelection struct {
 	count    int        // number of matching events
 }
 
-// selects reports whether the fault applies to an event. It also counts each event that matches the
-// parameters, because the parameter nth selects the event with this number.
+// selects reports whether the fault applies to an event. If the field Nth of the parameters is
+// set, the fault applies only to the matching event with this number. selects therefore counts the
+// events that match the other parameters.
 func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
 	if !s.matcher.matches(watch, event) {
 		return false

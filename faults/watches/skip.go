@@ -84,6 +84,7 @@ func (s *skip) Summary() string {
 
 // match makes the fault proxy hold the selected event, so that later events of the same watch wait
 // too. When a later event of the same object arrives, match ends the watch with a 410 (Expired).
+// For every event except the selected one, match returns nil.
 func (s *skip) match(watch *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	selected := s.selects(watch, event)
 	s.mu.Lock()

@@ -39,7 +39,7 @@ type EndParams struct {
 }
 
 const (
-	// blindMax is the longest permitted value of the parameter blind. The API server compacts etcd
+	// blindMax is the longest permitted value of [EndParams.Blind]. The API server compacts etcd
 	// every 5 minutes, so the subject can still resume its watch after this time.
 	blindMax = 4 * time.Minute
 	everyMin = 10 * time.Millisecond
@@ -50,8 +50,7 @@ const (
 	seekEvery = 20 * time.Millisecond
 )
 
-// endings returns the permitted values of the parameter how of a watch-end fault, such as
-// "expired".
+// endings returns the permitted values of [EndParams.How], such as "expired".
 func endings() []string {
 	var names []string
 	for _, ending := range interceptor.Endings {
@@ -114,8 +113,8 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %s in %s", faults.Counted(int(e.ended.Load()), "watch"), faults.Counted(int(e.rounds.Load()), "round"))
 }
 
-// run ends the open watches of the resource in rounds. It stops when the fault is healed, or
-// when the number of rounds reaches the parameter times.
+// run ends the open watches of the resource in rounds. It returns when the fault is healed, or
+// after e.params.Times rounds. If e.params.Times is 0, the number of rounds is not limited.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -128,10 +127,10 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round makes the controller under test miss events. It holds watch events for the time in the
-// parameter blind, and then ends the watches. The fault proxy discards the held events. If no
-// watch is open, round waits until it can end one. round returns false if the fault is healed
-// before round has ended a watch.
+// round makes the controller under test miss events. It holds watch events for the time
+// e.params.Blind, and then ends the watches. The fault proxy discards the held events. If no watch
+// is open, round waits until it can end one. round returns false if the fault is healed before
+// round has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Interceptor.OnWatchEvent(e.holdBeforeEnd)()
