@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// contract is the content of CONTRACT.md. The function Statements reads the numbered promises from
-// it.
+// contract is the content of CONTRACT.md, the numbered promises of the controllers. Statements
+// parses it.
 //
 //go:embed CONTRACT.md
 var contract string

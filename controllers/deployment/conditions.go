@@ -72,9 +72,9 @@ func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deploym
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }
 
-// replicaFailure returns the condition ReplicaFailure of a ReplicaSet, converted to a condition
-// of the Deployment. It looks at the new ReplicaSet first, and then at all ReplicaSets, oldest
-// first. It returns false if no ReplicaSet has this condition.
+// replicaFailure returns the condition ReplicaFailure of a ReplicaSet, converted to a condition of
+// the Deployment. It looks at the new ReplicaSet first, and then at all ReplicaSets, oldest first.
+// The result ok is false if no ReplicaSet has this condition.
 func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet) (c appsv1.DeploymentCondition, ok bool) {
 	if newSet != nil {
 		oldestFirst = append([]*appsv1.ReplicaSet{newSet}, oldestFirst...)

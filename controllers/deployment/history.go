@@ -32,13 +32,13 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	return highest + 1
 }
 
-// revisionsToDelete returns the old ReplicaSets to delete, lowest revision first. After the
-// deletion, the number of old ReplicaSets is at most the argument limit. ReplicaSets that cannot be
-// deleted yet do not count.
+// revisionsToDelete returns the old ReplicaSets to delete, lowest revision first. Of the
+// ReplicaSets that are not terminating, it keeps those with the highest revisions. The argument
+// limit says how many it keeps.
 //
-// A ReplicaSet cannot be deleted yet if its spec or status has replicas. It also cannot be
-// deleted while its status lacks the latest generation. If limit is nil or the highest int32,
-// the result is nil.
+// revisionsToDelete also keeps each ReplicaSet that may still have pods. Such a ReplicaSet has
+// replicas in its spec or status, or its status lacks the latest generation. If limit is nil or
+// the highest int32, the result is nil.
 func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil

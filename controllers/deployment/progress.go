@@ -57,11 +57,12 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the Deployment's conditions with an updated condition Progressing. The
-// argument after is the new status, which contains the conditions before this update.
+// progressConditions returns the Deployment's conditions with an updated condition Progressing.
+// The argument after is the new status, which contains the conditions before this update. If the
+// Deployment has no progress deadline, the result has no condition Progressing.
 //
-// To find out whether the rollout has made progress, progressConditions compares the replica counts
-// in the new status with those in the existing status; see progressed.
+// To find out whether the rollout has made progress, progressConditions compares the replica
+// counts in the new status with those in the existing status; see progressed.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
@@ -84,8 +85,9 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 }
 
-// progressSubject returns the object that messages of the condition Progressing name. An example
-// is `ReplicaSet "web-5d4f"`.
+// progressSubject returns a text about the object that messages of the condition Progressing name.
+// This is the new ReplicaSet, such as `ReplicaSet "web-5d4f"`, or the Deployment if there is no
+// new ReplicaSet.
 func (r *rollout) progressSubject() string {
 	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)

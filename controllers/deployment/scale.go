@@ -105,9 +105,9 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward limits the number n to the range between 0 and bound. The argument bound may be
-// negative. It is the total change that is still left to distribute. The change of one ReplicaSet
-// therefore never exceeds this total.
+// clampToward returns the number n, limited to the range between 0 and bound. The argument n is
+// the planned change of one ReplicaSet's spec.replicas. The argument bound is the total change
+// that is still left to distribute, which is negative in a scale-down.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

@@ -162,8 +162,8 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 }
 
 // cachedDeployment returns the Deployment with the given key from the informer cache. If the
-// Deployment does not exist, it returns false. It then also drops the record of the controller's
-// own writes for this key.
+// Deployment does not exist, the result found is false. cachedDeployment then also drops the
+// record of the controller's own writes for this key.
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {

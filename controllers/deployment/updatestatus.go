@@ -61,7 +61,7 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 // stale. With a stale cache, the API server would reject the write with a conflict.
 //
 // If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. The argument
-// what describes the write in the log, for example "status".
+// what is the name of the write for the log, such as "status".
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false

@@ -69,7 +69,7 @@ func compareBool(a, b bool) int {
 // portHost is a host that serves a certain port, and says whether the host is ready. A host is an
 // IP and a pod UID.
 type portHost struct {
-	host  int // index of the host in the list hosts of pack
+	host  int // index of the host in the list of all hosts; see the variable hosts in pack
 	ready bool
 }
 
@@ -98,8 +98,9 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost appends the host h to the sorted list of the hosts of one port. If the last element of
-// the list is the same host, addHost merges the two. The merged host is ready if both are ready.
+// addHost returns the sorted list of the hosts of one port, extended by the host h. If the last
+// element of the list is the same host, addHost merges the two. The merged host is ready if both
+// are ready.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -108,8 +109,9 @@ func addHost(hosts []portHost, h portHost) []portHost {
 	return append(hosts, h)
 }
 
-// groupByHosts returns one subset for each group of ports with the same hosts. The map hostsByPort
-// lists the hosts that serve each port, as indexes in the list hosts.
+// groupByHosts returns one subset for each group of ports that have the same hosts. The map
+// hostsByPort says which hosts serve each port. It names a host by the index in the argument
+// hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {

@@ -1,6 +1,6 @@
 package endpoints
 
-// truncate reduces the number of addresses in the subsets to at most the argument capacity. The
+// truncate returns the subsets with at most as many addresses as the argument capacity says. The
 // result cut is true if truncate removed an address. It removes not-ready addresses first, and
 // shrinks all subsets by the same proportion.
 //
@@ -23,9 +23,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares reduces all sizes by the same proportion, so that their sum equals the argument limit. If
-// the sum is at most the limit already, the result has the same sizes. The first elements are
-// rounded up, as long as the sum stays within the limit.
+// shares returns the sizes, reduced by the same proportion so that their sum equals the argument
+// limit. If the sum is at most the limit already, the result has the same sizes. The first
+// elements are rounded up, as long as the sum stays within the limit.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

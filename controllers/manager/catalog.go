@@ -36,8 +36,8 @@ type controllerContext struct {
 // controllerDescriptor says how to build a controller, and how many workers it gets.
 type controllerDescriptor struct {
 	name string
-	// workers returns the number of worker goroutines from the options. It is also the maximum
-	// number of concurrent syncs.
+	// workers returns the number of worker goroutines that the options set for this controller. It is
+	// also the maximum number of concurrent syncs.
 	workers func(*Options) int
 	build   func(context.Context, controllerContext) (controller, error)
 }
@@ -72,13 +72,13 @@ func buildReplicaSet(ctx context.Context, env controllerContext) (controller, er
 }
 
 // buildEngine builds a replicaset.Controller for one kind of owners: ReplicaSets or
-// ReplicationControllers. Both kinds share this controller's sync loop.
+// ReplicationControllers. Both kinds share the sync loop of this type.
 func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,
 		Client: env.client,
 		Pods:   env.informers.Core().V1().Pods().Informer(),
-		Events: env.events(kind.Traits().EventSource),
+		Events: env.events(kind.Properties().EventSource),
 		Clock:  clock.RealClock{},
 		Burst:  replicaset.Burst,
 	})

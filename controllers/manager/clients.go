@@ -106,8 +106,8 @@ func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// WrappedRoundTripper returns the next transport. client-go calls it to find the innermost
-// transport.
+// WrappedRoundTripper returns the transport that t uses, t.next. client-go calls it to find the
+// innermost transport.
 func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // cancelOnClose is a response body whose method Close also cancels the context of the request.

@@ -28,12 +28,12 @@ const releaseTimeout = 3 * time.Second
 // drain is closed and the current syncs have finished, or after ctx is canceled.
 type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// runWhenElected waits until this process holds the lease, and then calls the function work. It
+// runWhenElected waits until this process holds the lease, and then calls the callback work. It
 // emits events about the lease.
 //
-// After ctx is done and the function work has returned, runWhenElected releases the lease and
-// returns nil. If this process loses the lease, it returns ErrLeaseLost. If the function work
-// returns an error, runWhenElected returns this error and does not release the lease.
+// After ctx is done and work has returned, runWhenElected releases the lease and returns nil. If
+// this process loses the lease, it returns ErrLeaseLost. If work returns an error, runWhenElected
+// returns this error and does not release the lease.
 func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {

@@ -151,7 +151,7 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 // optionErrors collects the errors that the validation of the options finds.
 type optionErrors []error
 
-// require adds an error with the given message if ok is false.
+// require adds an error to the list if the argument ok is false. The error has the given message.
 func (p *optionErrors) require(ok bool, format string, args ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf(format, args...))

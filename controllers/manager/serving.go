@@ -27,7 +27,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )
 
-// healthCheck is one health check of the HTTP server. The function run returns an error if the
+// healthCheck is one health check of the HTTP server. Its function run returns an error if the
 // check fails.
 type healthCheck struct {
 	name string
@@ -61,8 +61,8 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	})
 }
 
-// allowed reports whether the list paths allows a URL path. An element of the list allows the equal
-// path. An element that ends in "*" allows every path with this prefix.
+// allowed reports whether clients may request the URL path. The argument paths lists the allowed
+// paths. An element that ends in "*" allows every path with this prefix.
 func allowed(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -95,8 +95,8 @@ func healthHandler(checks []healthCheck) http.Handler {
 	})
 }
 
-// serve starts an HTTPS server on the address in options. If the server ends before the caller
-// calls stop, serve passes the error to the function failed.
+// serve starts an HTTPS server on the address in options. The result stop stops the server. If the
+// server ends before the caller calls stop, serve passes the error to the callback failed.
 func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {

@@ -37,8 +37,8 @@ func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role,
 	return &controllers, &lease, nil
 }
 
-// decode decodes the first YAML document of Manifest that has the given kind. It stores the result
-// in the variable to which the pointer into refers.
+// decode decodes the first YAML document in Manifest whose kind is the argument kind. It stores
+// the result in the variable to which the argument into points.
 func decode(kind string, into any) error {
 	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
 		var header struct {

@@ -5,7 +5,7 @@
 // The controller adopts and releases pods. One sync creates at most 500 pods, with slow start, or
 // deletes at most 500 pods. Expectations prevent the controller from repeating creates and deletes
 // while its cache is stale. A sync of a ReplicaSet does nothing while the caches lack the
-// controller's own writes. It is then retried later; see Traits.ReadsOwnWrites.
+// controller's own writes. It is then retried later; see Properties.ReadsOwnWrites.
 //
 // The files plan.go and rank.go decide what to do and send no API requests. The files sync.go and
 // status.go carry out these decisions. The file replicasets.go reads ReplicaSets from the API
@@ -57,7 +57,7 @@ type Config struct {
 // Controller reconciles the owners of one kind: all ReplicaSets, or all ReplicationControllers.
 type Controller struct {
 	kind         Kind
-	traits       Traits
+	traits       Properties
 	owners       cache.Indexer
 	ownerLookup  ownership.OwnerLookup // finds the owner of a pod, or owners that could adopt the pod
 	pods         cache.Indexer
@@ -78,7 +78,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 		return nil, err
 	}
 	owners, pods := config.Kind.Informer(), config.Pods
-	traits := config.Kind.Traits()
+	traits := config.Kind.Properties()
 	c := &Controller{
 		kind:   config.Kind,
 		traits: traits,

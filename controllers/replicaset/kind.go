@@ -17,8 +17,9 @@ import (
 
 // Kind adapts the Controller to the kind of its owners: ReplicaSet or ReplicationController.
 type Kind interface {
-	// Traits returns the fixed properties of the kind, such as its resource name.
-	Traits() Traits
+	// Properties returns the properties in which the kind differs from the other kind, such as its
+	// resource name.
+	Properties() Properties
 	// Informer returns the shared informer of the owners. The informer must have the namespace
 	// index.
 	Informer() cache.SharedIndexInformer
@@ -37,8 +38,8 @@ type Kind interface {
 	Siblings(owner Owner) ([]types.UID, error)
 }
 
-// Traits contains the properties in which ReplicaSets and ReplicationControllers differ.
-type Traits struct {
+// Properties contains the properties in which ReplicaSets and ReplicationControllers differ.
+type Properties struct {
 	// GVK is the group, version and kind of the owners. The controller writes it to the pods'
 	// controllerRefs.
 	GVK schema.GroupVersionKind

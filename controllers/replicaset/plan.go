@@ -18,9 +18,9 @@ type step struct {
 	deletes int
 }
 
-// plan returns how many pods a sync must create or delete. The step moves the number of active pods
-// toward the number wanted. The argument burst is the maximum number of pods that one sync creates
-// or deletes.
+// plan returns how many pods a sync must create or delete. The argument wanted is the desired
+// number of active pods, and the argument active is their current number. The argument burst is
+// the maximum number of pods that one sync creates or deletes.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}

@@ -32,8 +32,8 @@ type rank struct {
 	uid         string
 }
 
-// compare returns a negative number if scale-down deletes the pod with rank r first. The argument
-// other is the rank of the other pod.
+// compare returns a negative number if scale-down deletes the pod with rank r before the pod with
+// the rank other.
 func (r rank) compare(other rank) int {
 	return cmp.Or(
 		cmp.Compare(r.assigned, other.assigned),
@@ -109,12 +109,12 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// podsToDelete returns the n pods that scale-down deletes first. It does not reorder the slice
-// pods.
+// podsToDelete returns the n pods that scale-down deletes first. If there are at most n pods, it
+// returns all of them. It does not reorder the argument pods.
 //
 // The argument relatedPods maps a node to the number of related pods on this node. Related pods
-// are active and belong to the owner or to one of its siblings; see [Kind]. The map is empty if
-// no object controls the owner.
+// are active and belong to the owner or to one of its siblings; see [Kind]. The map is empty if no
+// object controls the owner.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

@@ -33,9 +33,10 @@ func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetI
 	return &replicaSets{client: client, informer: informer.Informer()}, nil
 }
 
-// Traits returns the fixed properties of ReplicaSets. It implements [Kind].
-func (*replicaSets) Traits() Traits {
-	return Traits{
+// Properties returns the properties in which ReplicaSets differ from ReplicationControllers, such
+// as the resource name. It implements [Kind].
+func (*replicaSets) Properties() Properties {
+	return Properties{
 		GVK:               appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 		Resource:          "replicasets",
 		Queue:             "replicaset",
@@ -95,7 +96,8 @@ func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, 
 	return k.Owner(set)
 }
 
-// UpdateStatus writes the status of a ReplicaSet. It implements [Kind].
+// UpdateStatus writes the status of a ReplicaSet, and returns the new resourceVersion. It
+// implements [Kind].
 func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Status) (string, error) {
 	set := *owner.Object.(*appsv1.ReplicaSet)
 	set.Status = appsv1.ReplicaSetStatus{
@@ -119,8 +121,9 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
-// Siblings returns the UIDs of all ReplicaSets of the same Deployment. Scale-down first deletes
-// pods on nodes on which many pods of these ReplicaSets run. Siblings implements [Kind].
+// Siblings returns the UIDs of all ReplicaSets that the same Deployment controls, including owner.
+// It returns nil if no object controls owner. Scale-down first deletes pods on nodes on which many
+// pods of these ReplicaSets run. Siblings implements [Kind].
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)
 	if ref == nil {

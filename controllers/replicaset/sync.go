@@ -68,8 +68,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cachedOwner returns the owner with the given key from the informer cache. It returns false if the
-// owner does not exist or is invalid.
+// cachedOwner returns the owner with the given key from the informer cache. The result found is
+// false if the owner does not exist or is invalid.
 //
 // If the owner does not exist, cachedOwner drops the expectations for this key. It also drops the
 // record of the controller's own writes.

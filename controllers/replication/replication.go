@@ -40,10 +40,10 @@ func Controllers(client kubernetes.Interface, informer coreinformers.Replication
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
 
-// Traits returns the fixed properties of ReplicationControllers. It implements
-// [replicaset.Kind].
-func (*replicationControllers) Traits() replicaset.Traits {
-	return replicaset.Traits{
+// Properties returns the properties in which ReplicationControllers differ from ReplicaSets, such
+// as the resource name. It implements [replicaset.Kind].
+func (*replicationControllers) Properties() replicaset.Properties {
+	return replicaset.Properties{
 		GVK:         corev1.SchemeGroupVersion.WithKind("ReplicationController"),
 		Resource:    "replicationcontrollers",
 		Queue:       "replicationmanager",
@@ -100,7 +100,8 @@ func (k *replicationControllers) Live(ctx context.Context, namespace, name strin
 	return k.Owner(rc)
 }
 
-// UpdateStatus writes the status of a ReplicationController. It implements [replicaset.Kind].
+// UpdateStatus writes the status of a ReplicationController, and returns the new resourceVersion.
+// It implements [replicaset.Kind].
 func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replicaset.Owner, status replicaset.Status) (string, error) {
 	rc := *owner.Object.(*corev1.ReplicationController)
 	rc.Status = corev1.ReplicationControllerStatus{

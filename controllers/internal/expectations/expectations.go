@@ -53,12 +53,12 @@ type expectation struct {
 
 // New returns an empty Tracker.
 //
-// The function reached must report whether the cache of the children contains all changes up to a
-// resourceVersion. It must return false if this resourceVersion and the version of the cache cannot
-// be compared.
+// The argument reached is a function that reports whether the cache of the children contains all
+// changes up to a resourceVersion. It must return false if this resourceVersion and the version of
+// the cache cannot be compared.
 //
-// A created child counts as observed if the cache has reached the child's resourceVersion. No event
-// is needed: the cache may have got the child, or its deletion, from a relist.
+// A created child counts as observed if the cache has reached the child's resourceVersion. No
+// event is needed: the cache may have got the child, or its deletion, from a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }

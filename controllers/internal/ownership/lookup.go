@@ -21,9 +21,9 @@ type OwnerLookup struct {
 	Selector func(owner any) (labels.Selector, error)
 }
 
-// ResolveControllerRef returns the cached owner that the controllerRef of a child names. It returns
-// false if the argument ref is nil or has another kind. It also returns false if the cache has no
-// owner with this name and UID.
+// ResolveControllerRef returns the cached owner that a child's controllerRef, the argument ref,
+// names. The bool result is false if ref is nil or has another kind. It is also false if the cache
+// has no owner with this name and UID.
 func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false
@@ -36,8 +36,8 @@ func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerRef
 	return id, id.UID == ref.UID
 }
 
-// EnqueueMatching calls the function enqueue with the key of every cached owner that could adopt
-// the orphan.
+// EnqueueMatching enqueues the key of every cached owner that could adopt the orphan. To enqueue a
+// key, it calls the argument enqueue. It writes an error of the lookup to the log.
 func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, enqueue func(key string)) {
 	owners, err := o.Matching(orphan)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Run calls the function call up to n times, in growing batches. The calls of a batch run
-// concurrently, and Run waits for all of them. After an error, or after ctx is done, Run starts no
-// further batch.
+// Run calls a function, the argument call, up to n times, in growing batches. The calls of a batch
+// run concurrently, and Run waits for all of them. After an error, or after ctx is done, Run
+// starts no further batch.
 //
 // Run returns the number of calls, and the first error of the last batch or the error of ctx.
 func Run(ctx context.Context, n int, call func(ctx context.Context) error) (started int, err error) {
@@ -27,8 +27,8 @@ func Run(ctx context.Context, n int, call func(ctx context.Context) error) (star
 	return started, nil
 }
 
-// runBatch starts several concurrent calls of the function call. The argument size is the number of
-// calls. After all calls have returned, runBatch returns the first error.
+// runBatch calls a function, the argument call, several times concurrently. The argument size is
+// the number of calls. After all calls have returned, runBatch returns the first error.
 func runBatch(ctx context.Context, size int, call func(ctx context.Context) error) error {
 	var calls sync.WaitGroup
 	var once sync.Once

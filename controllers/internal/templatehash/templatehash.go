@@ -65,8 +65,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode writes the number sum as a text with the length Length. Its digits are the characters in
-// the constant alphabet. The lowest digit comes first.
+// encode returns a number as a text of Length characters, which are the digits of the number. The
+// characters of the constant alphabet stand for the digits. The lowest digit comes first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

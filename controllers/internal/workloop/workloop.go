@@ -51,8 +51,8 @@ type Loop struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns a Loop that calls the function sync for each key. The argument name is the name of
-// the work queue in metrics.
+// New returns a Loop. To sync a key, the Loop calls the argument sync. The argument name is the
+// name of the work queue in metrics.
 func New(name string, sync SyncFunc) *Loop {
 	return &Loop{
 		name: name,

@@ -10,7 +10,8 @@ import (
 )
 
 // EnqueuedKeys returns the keys that an event handler adds to the work queue, sorted. The argument
-// event calls the handler under test, with the given Loop as its queue.
+// event is a function that calls the handler under test. The handler must add its keys to the
+// given Loop.
 func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"
