@@ -45,7 +45,8 @@ func cleanupCommand(o cluster.Existing) []string {
 // CleanExisting deletes the objects that a killed run has left on an existing cluster. The result
 // removed is false if the run's namespace does not exist.
 //
-// Empty arguments mean the kubeconfig file and the context that kubectl would use.
+// The arguments kubeconfig and context are the path of a kubeconfig file and the name of a
+// context. If they are empty, CleanExisting uses the file and the context that kubectl would use.
 func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
 	config, err := existing.Config(kubeconfig, context)
 	if err != nil {

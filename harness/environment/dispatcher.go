@@ -12,12 +12,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Dispatcher appends records to the history, and starts faults. A fault may have a trigger, such as
-// the third create of a pod. The Dispatcher starts the fault when a record matches the trigger.
+// Dispatcher appends records to the history, and tells faults when to start. A fault may have a
+// trigger, such as the third create of a pod. When a record matches the trigger, the Dispatcher
+// sends the match to the goroutine that injects the fault.
 //
 // The matching record may be about a request, response, watch event or workload step. The
-// Dispatcher then delays that operation until the fault is injected. A fault can therefore act, for
-// example, between a write and its response.
+// Dispatcher then delays that operation until the fault is injected. A fault can therefore act,
+// for example, between a write and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
@@ -44,8 +45,8 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history, and starts the faults with a trigger that the record
-// matches.
+// Append appends a record to the history. If the record matches the triggers of some faults,
+// Append sends the matches to the subscriptions of these faults, which starts the faults.
 //
 // The recorded operation, such as the sending of a request, continues only after Append returns.
 // Append therefore waits until these faults are injected, but at most [recordHoldMax] for each. It

@@ -173,8 +173,9 @@ func On(c cluster.Cluster, o Options) (*Environment, error) {
 	return e, e.use(c)
 }
 
-// canStart returns an error if a component, such as the fault proxy, must not be started now. The
-// reason is that the component already runs (the argument runs), or that Stop was called.
+// canStart returns an error if a component must not be started now. This is the case if the
+// component already runs, or if Stop was called. The argument component is a text for the error,
+// such as "the fault proxy". The argument runs is true if the component runs.
 func (e *Environment) canStart(component string, runs bool) error {
 	switch {
 	case e.stopped:
@@ -196,8 +197,9 @@ func (e *Environment) clear() {
 // pods.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp starts the named component by a call of the function in its last argument. If that takes
-// more than 100 ms, it reports the duration through Options.Progress.
+// setUp starts the component with the given name. The argument setUp is the function that starts
+// the component. If it takes more than 100 ms, the method setUp reports the duration through
+// Options.Progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -237,7 +239,7 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 }
 
 // guard makes Stop remove the directory dir. If the program is killed before Stop, the guard
-// process removes dir.
+// process, a second process of the program, removes dir.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)
 	if err != nil {
@@ -283,8 +285,9 @@ func (e *Environment) use(c cluster.Cluster) (err error) {
 
 // StartProxy starts the fault proxy between the controllers under test and the API server.
 //
-// The proxy and the faults append their records to the argument records. Nil means the history that
-// Record has created. Without a history, the records are discarded.
+// The proxy and the faults append their records to the argument records. If it is nil, they append
+// their records to the history that Record has created. Without a history, the records are
+// discarded.
 func (e *Environment) StartProxy(ctx context.Context, records interceptor.Recorder) error {
 	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
 		return err
@@ -305,8 +308,8 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 }
 
 // startProxy starts the fault proxy. The argument direct is the configuration with which the proxy
-// connects to the API server. If the controllers under test are linked into this program, requests
-// are function calls, and the proxy uses no sockets.
+// connects to the API server. If the controllers under test are linked into this program, they
+// call the proxy's functions, and the proxy opens no sockets.
 func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Proxy, error) {
 	if e.Capabilities().Has(cluster.SubjectLinked) {
 		return inprocess.NewProxy(e.Interceptor, direct.Transport), nil
@@ -371,9 +374,9 @@ func (e *Environment) Stop(ctx context.Context) error {
 // Reset stops all components except the control plane, in reverse order of their start. After
 // Reset, Record, StartProxy and StartSubject may be called again.
 //
-// Reset deletes no objects of the workload, only objects of the program under test. These objects
-// are the pods in which the program runs. If other people also use the cluster (cluster.Shared),
-// Reset also deletes the program's ClusterRoles and ClusterRoleBindings.
+// Reset deletes no objects of the workload. It deletes the pods in which the program under test
+// runs. If other people also use the cluster (cluster.Shared), Reset also deletes the program's
+// ClusterRoles and ClusterRoleBindings.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -31,11 +31,13 @@ type Injection struct {
 	Index int
 }
 
-// injectedHealTimeout limits the duration of the function heal that [Environment.Inject] returns.
+// injectedHealTimeout limits the duration of the function that [Environment.Inject] returns, which
+// heals the fault.
 const injectedHealTimeout = 30 * time.Second
 
-// Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
-// must call heal before Stop. The function heal works even if its context is canceled.
+// Inject injects a fault, which lasts until the caller calls the result heal, a function. The
+// caller must call heal before Stop. The result heal works even if the context that it gets is
+// canceled.
 //
 // Call StartProxy first. For faults that act on the processes of the controllers under test, call
 // StartSubject too.
@@ -83,8 +85,8 @@ func (e *Environment) canInject(faultType faults.Type) error {
 }
 
 // New returns the fault that i describes, but does not inject the fault. Callers can thereby
-// validate i without a cluster. It returns an error if there is no fault with this name, or if a
-// parameter is invalid.
+// validate i without a cluster. New returns an error if there is no fault with the name i.Fault,
+// or if a parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
 	_, fault, err := i.create()
 	return fault, err

@@ -78,8 +78,10 @@ func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node 
 // loadTarget loads the container image of the program under test onto the control plane node. It
 // returns the image.
 //
-// If the program is an executable, loadTarget builds an image from the executable. With
-// --subject=upstream, it loads nothing, because the node already has the image.
+// If the program is an executable, loadTarget builds an image from the executable. If the program
+// is an image, loadTarget copies it from the local container engine, unless the engine lacks the
+// image. With --subject=upstream, loadTarget loads nothing, because the node already has the
+// image.
 func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
 		reference, err := nodes.ControllerManagerImage(ctx)

@@ -30,8 +30,9 @@ var installOrder = []string{"Namespace", "Service", "CustomResourceDefinition", 
 var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
 // install creates the namespace and the objects that a program under test needs, such as
-// CustomResourceDefinitions and roles. It binds the roles to the argument account, the user of the
-// program. install returns when the API server serves the custom resources.
+// CustomResourceDefinitions and roles. In role bindings, it replaces the subjects by the argument
+// account, the user of the program. install returns when the API server serves the custom
+// resources.
 func (e *Environment) install(ctx context.Context, namespace string, objects []*unstructured.Unstructured, account rbacv1.Subject) error {
 	if err := e.createNamespace(ctx, namespace); err != nil {
 		return err

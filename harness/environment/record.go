@@ -22,8 +22,8 @@ type RecordOptions struct {
 	// File is the path of the history file, which Record creates.
 	File string
 	// Namespace is the namespace of the workload. Empty means "gauntlet", the constant Namespace.
-	// Record creates the namespace, except on a cluster of the provider existing, where the
-	// namespace must exist.
+	// Record creates the namespace if necessary. On a cluster of the provider existing, the namespace
+	// must exist, because Record does not create it there.
 	Namespace string
 	// Start is the first record of the history. Record fills in the fields Provider and Namespace.
 	Start history.Start
@@ -42,8 +42,8 @@ type observer interface {
 	Stop()
 }
 
-// Record creates the workload's namespace and the history file. Until Stop, the history receives
-// every committed version of the objects in this namespace, for each Kind in o.Kinds.
+// Record creates the workload's namespace and the history file. Until Stop or Reset, the history
+// receives every committed version of the objects in this namespace, for each Kind in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	if err := e.canStart("the history", e.Recorder != nil); err != nil {
 		return err

@@ -16,12 +16,12 @@ import (
 const (
 	// schedulingInterval is the time between two measurements of the threads' run-queue waits.
 	schedulingInterval = 500 * time.Millisecond
-	// schedulingMin is the minimum delay in one interval for which schedulingDelays records a
-	// stall, a time without CPU.
+	// schedulingMin is the minimum delay in one interval that schedulingDelays records as a stall. A
+	// stall is a time without CPU.
 	schedulingMin = 200 * time.Millisecond
-	// schedulingMax is the maximum duration of a recorded stall, a time without CPU. The limit is
-	// necessary because a process's threads may wait at the same time: the sum of their delays may
-	// exceed the interval.
+	// schedulingMax is the maximum duration of a recorded stall, a time without CPU. Several threads
+	// of a process may wait at the same time, so the sum of their delays may exceed the interval. The
+	// limit keeps the recorded stall below the interval.
 	schedulingMax = schedulingInterval * 3 / 4
 )
 
@@ -66,8 +66,9 @@ func (s *schedulingDelays) observe(r *history.Record) {
 	}
 }
 
-// record measures the delays every schedulingInterval, until the caller calls the returned
-// function stop. It appends a stall to the history if a replica got no CPU for a while.
+// record starts a goroutine that measures the delays every schedulingInterval. If a replica got no
+// CPU for a while, the goroutine appends a stall to the history. The goroutine ends when the
+// caller calls the result stop.
 func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Recorder) (stop func()) {
 	return history.Every(clock, schedulingInterval, func() {
 		for _, stall := range s.measure() {

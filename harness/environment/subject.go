@@ -34,9 +34,9 @@ type SubjectOptions struct {
 	// Kinds describes Kinds that the controllers under test watch and that package kube does not
 	// know, such as custom resources.
 	Kinds []kube.Kind
-	// Spec contains the number of replicas and their settings, like the field subject of a
-	// scenario. If Spec.LeaseDuration is 0, the caller has set no field except Spec.Replicas. All
-	// other settings then get their default values.
+	// Spec contains the number of replicas and their settings, like the field subject of a scenario.
+	// If Spec.LeaseDuration is 0, only Spec.Replicas counts, and all other settings have their
+	// default values.
 	Spec scenario.Subject
 	// Ours is the path of workload-controller-manager, the executable of the subject `ours`. `make
 	// build` builds it.
@@ -77,8 +77,8 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 	})
 }
 
-// complete sets Controllers to its default if it is nil, and Spec to its default if
-// Spec.LeaseDuration is 0. The new Spec keeps the number of replicas, but has at least one.
+// complete replaces o.Controllers by its default if it is nil. It replaces o.Spec by its default
+// if o.Spec.LeaseDuration is 0. The new Spec keeps the number of replicas, but has at least one.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
 		replicas := max(o.Spec.Replicas, 1)
@@ -104,7 +104,7 @@ func (o *SubjectOptions) watched() []kube.Kind {
 }
 
 // settings returns the settings with which each replica starts, such as its rate limit. The
-// argument is the namespace of the replicas' leader-election Lease.
+// argument leaseNamespace is the namespace of the replicas' leader-election Lease.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -149,9 +149,9 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	return err
 }
 
-// CheckTarget returns an error if the provider can never run a target (program under test). It
-// ignores whether programs are missing on this machine. For example, an image needs a provider that
-// runs the program in pods.
+// CheckTarget returns an error if the provider can never run the target, a program under test. For
+// example, an image needs a provider that runs the program in pods. CheckTarget does not check
+// whether this machine has the program.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()

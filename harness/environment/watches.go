@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches knows which resources each running replica of the controllers under test watches,
-// and which replica leads. It learns this from the requests in the history. Its methods are safe
-// for concurrent use.
+// subjectWatches stores which resources each running replica of the controllers under test
+// watches, and which replica leads. It gets this information from the requests in the history. Its
+// methods are safe for concurrent use.
 type subjectWatches struct {
 	// recording is true if there is a history. The field is set before the first replica starts.
 	recording bool
@@ -58,8 +58,8 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe reads the next record of the history. From such records, it learns which replica leads
-// and what each replica watches.
+// observe reads the next record of the history. If the record is about a watch, a Lease or a
+// process, observe updates which replica leads and which resources each replica watches.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,8 @@ func (w *subjectWatches) holder(identity string) string {
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch yet.
+// missing returns the required resources that the leader does not watch yet. It is empty if the
+// leader watches all of them.
 //
 // Only the leader watches resources. Therefore the replica that watches the most required
 // resources counts as the leader.

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]), such as because a process
-// died. The zero value is ready to use.
+// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]). The reason may be that a
+// process died. The zero value is ready to use.
 //
-// A death is the reason only if the run did not go on after it. The history then contains only the
-// cleanup, such as healed faults and stopped processes.
+// A death is the reason only if the run did not go on after the death. The history then contains
+// only the cleanup, such as healed faults and stopped processes.
 type EarlyEnd struct {
 	died string // describes the process whose death may have ended the run; "" if there is none
 }
@@ -35,9 +35,9 @@ func describeDeath(p *Process) string {
 	return strings.TrimSuffix(p.Name+" died: "+reason, ": ")
 }
 
-// continuesRun reports whether the record shows that the run goes on. The record must begin a
-// phase, step or fault, or say that a process started. Records of the cleanup at the end do not
-// count.
+// continuesRun reports whether the record shows that the run goes on. Such a record begins a phase
+// or a step, injects a fault, or says that a process started. Records of the cleanup at the end do
+// not count.
 func (r *Record) continuesRun() bool {
 	return r.Phase != nil || r.Step != nil && r.Step.Event == StepBegun || r.Fault != nil && r.Fault.Event == FaultInjected ||
 		r.Process != nil && r.Process.Event == ProcessStarted
@@ -52,9 +52,9 @@ func (e *EarlyEnd) Reason() string {
 	return "the run ended early: " + e.died
 }
 
-// Summary returns in one line why records are missing from the history. The line contains the
-// gap's source and the first line of its detail. It omits the other lines of the detail, which are
-// the end of the log of a failed component.
+// Summary returns one line that says which records are missing from the history, and why. The line
+// contains the gap's source and the first line of its detail. It omits the other lines of the
+// detail, which are the end of the log of a failed component.
 func (g *Gap) Summary() string {
 	detail, _, _ := strings.Cut(g.Detail, "\n")
 	return g.Source + ": " + detail

@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Every starts a goroutine that calls the argument do, a function, once per interval. The goroutine
-// ends when the caller calls the returned function stop. After stop has returned, Every makes no
-// further call. The caller must call stop exactly once.
+// Every starts a goroutine that calls the callback do once per interval. The goroutine ends when
+// the caller calls the result stop. After stop has returned, the goroutine makes no further call.
+// The caller must call stop exactly once.
 func Every(clock clock.WithTicker, interval time.Duration, do func()) (stop func()) {
 	ticker, over, done := clock.NewTicker(interval), make(chan struct{}), make(chan struct{})
 	go func() {

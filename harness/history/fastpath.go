@@ -10,9 +10,9 @@ import (
 // decodeFast needs about half the time of Unmarshal. It knows only the fields in this file;
 // Unmarshal decodes lines with other fields. Both decoders return the same records.
 
-// decodeFast decodes a line of a history without reflection. If it returns false, the line has a
-// form that decodeFast does not know. The record is then incomplete, and the caller must decode
-// the line with Unmarshal.
+// decodeFast decodes a line of a history without reflection. It returns true if the record is
+// complete. If it returns false, the line has a form that decodeFast does not know. The caller
+// must then decode the line with Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {
@@ -260,8 +260,8 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems reads a JSON array into a slice, such as the items of a list. It calls the function
-// scan for each element.
+// scanItems reads a JSON array into a slice, such as the items of a list. To read an element, it
+// calls the argument scan.
 //
 // The slice must be nil. Otherwise the JSON contains the same field twice, and scanItems sets
 // s.failed, because Unmarshal would merge the two arrays.

@@ -85,8 +85,8 @@ func (o *Object) ControllerRef() *Owner {
 }
 
 // StableName returns a glob that matches the object's name in every run of the scenario. For a
-// name that the API server generated, this is generateName and "*", such as "web-*". Otherwise
-// it is the name.
+// name that the API server generated, the glob is the object's generateName and "*", such as
+// "web-*". Otherwise the glob is the object's name.
 func (o *Object) StableName() string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"

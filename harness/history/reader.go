@@ -99,12 +99,12 @@ const (
 	batchesAhead = 16
 )
 
-// readAhead reads and decodes batches of lines on other goroutines, and returns a channel with the
+// readAhead reads and decodes batches of lines on other goroutines. It returns a channel with the
 // batches in order.
 //
 // The caller must wait until batch.decoded is closed, and only then read batch.records. The
-// goroutines end when the source ends or the caller closes the channel stop. The caller can wait
-// for their end with the parameter group.
+// goroutines end when the source ends or the caller closes the channel stop. The argument group
+// counts the goroutines, so that the caller can wait for their end.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {

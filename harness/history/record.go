@@ -33,8 +33,8 @@ type Record struct {
 	End         *End         `json:"end,omitempty"`
 }
 
-// payloads returns how many pointers of the record are set, of those from the field Start to the
-// field End. The reader rejects a record unless there is exactly one.
+// payloads returns how many of the record's pointers are set, from the field Start to the field
+// End. The reader rejects a record if this number is not 1.
 func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
@@ -239,7 +239,8 @@ type Delivery struct {
 	// InitialEventsEnd is true for the bookmark that ends the initial events of a watch with
 	// sendInitialEvents=true. An object without an event before this bookmark did not exist.
 	InitialEventsEnd bool `json:"initialEventsEnd,omitempty"`
-	// Held is how long a fault delayed the event, in nanoseconds.
+	// Held is how long faults delayed the event, in nanoseconds. It includes the time for which the
+	// event waited behind an earlier event that a fault delayed.
 	Held time.Duration `json:"held,omitempty"`
 	// Bytes is the length of the event on the watch stream, in bytes. It includes the line break
 	// (JSON) or the length prefix (protobuf).

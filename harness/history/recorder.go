@@ -48,10 +48,10 @@ type queueItem struct {
 // blocks; it never drops a record.
 const queueLength = 8192
 
-// Create creates the history file at path and writes the Start record. It returns an error if
-// the file exists.
+// Create creates the history file at path and writes the Start record. It returns an error if the
+// file exists.
 //
-// Create calls each function in followers with every record, in order, on one goroutine. A
+// The Recorder calls each function in followers with every record, in order, on one goroutine. A
 // follower must return quickly, and must neither keep nor change a record.
 func Create(path string, start Start, clock clock.PassiveClock, followers ...func(*Record)) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
@@ -94,8 +94,8 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 }
 
 const (
-	// heartbeatInterval is the time between two calls of [Recorder.heartbeat], with which a
-	// recorder detects that gauntlet got no CPU time.
+	// heartbeatInterval is the time between two calls of [Recorder.heartbeat]. A late call shows that
+	// gauntlet got no CPU time.
 	heartbeatInterval = 50 * time.Millisecond
 	// stallMin is how late a heartbeat must be to count as a stall, a time without CPU. On a busy
 	// machine, delays of tens of milliseconds are common, and are no stall.

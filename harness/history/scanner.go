@@ -73,7 +73,8 @@ func (s *scanner) open(begin, end byte) bool {
 }
 
 // next reports whether the object or array has another element. It reads the comma before that
-// element, or otherwise the closing bracket. The parameter end is the closing bracket.
+// element. If there is no further element, it reads the closing bracket, which is the argument
+// end.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
@@ -185,8 +186,8 @@ func (s *scanner) readRaw() json.RawMessage {
 	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skipValue skips a JSON value of any type. It sets failed if objects and arrays are nested
-// deeper than the parameter depth.
+// skipValue skips a JSON value of any type. The argument depth is how deep objects and arrays may
+// be nested in the value. If they are nested deeper, skipValue sets failed.
 func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
 		s.failed = true

@@ -12,11 +12,11 @@ import (
 )
 
 // Tee lets two consumers read the same records, but decodes each record only once. One consumer is
-// the caller's loop over the result. The other is the function consume, which Tee calls on another
+// the caller's loop over the result. The other is the callback consume, which Tee calls on another
 // goroutine.
 //
-// If the caller's loop stops early, Tee still passes the remaining records to consume. The loop
-// ends only after consume has returned. Neither consumer may change a record.
+// If the caller's loop stops early, Tee still passes the remaining records to the callback. The
+// loop ends only after the callback has returned. Neither consumer may change a record.
 func Tee(records iter.Seq2[*Record, error], consume func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)

@@ -76,7 +76,7 @@ func (p AddressAndPort) String() string {
 }
 
 // Add adds an address with a port to the set. If the set already contains both, the address stays
-// ready only if the parameter ready is true too.
+// ready only if the argument ready is true too.
 func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	if readyBefore, ok := addresses[p]; ok {
 		ready = ready && readyBefore
@@ -126,8 +126,8 @@ func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	return target
 }
 
-// EndpointPortOf returns the port that Endpoints must list for a port of a Service. The parameter
-// number is the port number of the pod.
+// EndpointPortOf returns the port that Endpoints must list for a port of a Service. The argument
+// number is the port number in the pod.
 func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
@@ -150,8 +150,9 @@ func (r *PodNetwork) IP(s *Service) string {
 	return ""
 }
 
-// Port returns the port number of the pod to which a Service port refers with targetPort. It
-// returns 0 if targetPort is a name that no container port of the pod has.
+// Port returns the port number of the pod to which a Service port refers with targetPort. If
+// targetPort is not set, the result is the port number of the Service. The result is 0 if
+// targetPort is a name that no container port of the pod has.
 func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
@@ -201,8 +202,7 @@ func (addresses AddressSet) Size() (total, ready int) {
 	return total, ready
 }
 
-// stringOrEmpty returns the string to which the parameter s points, or "" if the parameter is
-// nil.
+// stringOrEmpty returns the string to which the argument s points, or "" if it is nil.
 func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""

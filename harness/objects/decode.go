@@ -77,7 +77,7 @@ type parsedText[T any] map[string]T
 const parsedTextMax = 1 << 10
 
 // read returns the decoded form of a JSON text from the cache. If the cache does not contain the
-// text, read calls the function decode and caches the result.
+// text, read decodes the text with the argument decode, and caches the result.
 func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T, error)) (T, error) {
 	if value, ok := t[string(raw)]; ok {
 		return value, nil
@@ -93,7 +93,7 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 	return value, nil
 }
 
-// Decode decodes an object to the Go type for its kind, such as *Pod. The field
+// Decode returns an object, decoded to the Go type for its kind, such as *Pod. The field
 // [kube.Kind.Decoding] says which type this is.
 //
 // Decode returns nil for kinds without a row in the table of package kube. It also returns nil for
@@ -116,32 +116,33 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	return nil, nil
 }
 
-// Pod decodes a recorded pod. If the Decoder has decoded this version before, Pod returns the
-// cached result.
+// Pod returns a recorded pod in decoded form. If the Decoder has decoded this version before, Pod
+// returns the cached result.
 func (d *Decoder) Pod(o *history.Object) (*Pod, error) {
 	return decodeOnce(&d.versionCache, o, decodePod)
 }
 
-// Deployment decodes a recorded Deployment. If the Decoder has decoded this version before, the
-// method returns the cached result.
+// Deployment returns a recorded Deployment in decoded form. If the Decoder has decoded this
+// version before, the method returns the cached result.
 func (d *Decoder) Deployment(o *history.Object) (*Deployment, error) {
 	return decodeOnce(&d.versionCache, o, d.DecodeDeployment)
 }
 
-// Service decodes a recorded Service. If the Decoder has decoded this version before, the method
-// returns the cached result.
+// Service returns a recorded Service in decoded form. If the Decoder has decoded this version
+// before, the method returns the cached result.
 func (d *Decoder) Service(o *history.Object) (*Service, error) {
 	return decodeOnce(&d.versionCache, o, decodeService)
 }
 
-// Owner decodes a ReplicaSet or ReplicationController, or returns it from the cache. The parameter
-// kind says which of the two it is; it is a pointer to a row of OwnerKinds.
+// Owner returns a recorded ReplicaSet or ReplicationController in decoded form. If the Decoder has
+// decoded this version before, Owner returns the cached result. The argument kind points to the
+// row of OwnerKinds for the kind of the object.
 func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
 
 // decodeOnce returns the decoded version of an object from the cache. If the cache does not have
-// the version, decodeOnce calls the function decode and caches the result.
+// the version, decodeOnce decodes the object with the argument decode, and caches the result.
 func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	if o.UID == "" || o.Version == 0 { // for example the object in a create request
 		return decodeVersion(o, decode)
@@ -164,8 +165,8 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	return decoded, nil
 }
 
-// decodeVersion calls the function decode for an object, without using the cache. If decode
-// fails, the error names the object and its resourceVersion.
+// decodeVersion decodes an object with the argument decode, without using the cache. An error
+// names the object and its resourceVersion.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
@@ -186,10 +187,10 @@ func (c *versionCache) evict(key VersionKey) {
 	c.next = (c.next + 1) % decodedMax
 }
 
-// Cached returns the decoded version of an object from the cache. The parameter uid is the UID of
-// the object, and at is the resourceVersion. It returns nil if the Decoder has not decoded the
-// version, or no longer has it in its cache. Checks use it to get the version on which a write is
-// based.
+// Cached returns the decoded version of an object from the cache. The argument uid is the UID of
+// the object, and at is the resourceVersion. Cached returns nil if the Decoder has not decoded the
+// version, or no longer has it in its cache. Checks call Cached to get the version on which a
+// write is based.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
 	if !ok { // the cache may have a copy of this version in which a fault skewed the timestamps
@@ -198,8 +199,8 @@ func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	return version
 }
 
-// Unmarshal decodes a JSON text into the variable to which the pointer into points. If the text
-// is empty, it does not change the variable and returns no error.
+// Unmarshal decodes a JSON text into the variable to which the argument into points. If the text
+// is empty, Unmarshal does not change the variable and returns no error.
 func Unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -207,8 +208,8 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber parses an integer, such as the value of an annotation. If the text is empty or not
-// an integer, it returns the value of the parameter none.
+// WholeNumber parses an integer, such as the value of an annotation. It returns the argument none
+// if the text is empty or not an integer.
 func WholeNumber(s string, none int64) int64 {
 	if s == "" { // the most frequent case: creating the error of ParseInt is expensive
 		return none

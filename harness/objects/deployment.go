@@ -107,12 +107,12 @@ func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 // String returns "Deployment namespace/name".
 func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// MaxPods returns replicas + maxSurge. During a rollout, the sum of spec.replicas of the
-// Deployment's ReplicaSets must not exceed this number.
+// MaxPods returns spec.replicas + maxSurge of the Deployment. During a rollout, the sum of
+// spec.replicas of the Deployment's ReplicaSets must not exceed this number.
 func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
 
-// MinAvailable returns replicas - maxUnavailable, the number of pods that a rolling update
-// must leave available.
+// MinAvailable returns spec.replicas - maxUnavailable of the Deployment. This is the number of
+// pods that a rolling update must leave available.
 func (d *Deployment) MinAvailable() int { return d.Replicas - d.MaxUnavailable }
 
 // Complete reports whether the rollout is complete according to the Deployment's status. The
@@ -122,9 +122,9 @@ func (d *Deployment) Complete() bool {
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether a ReplicaSet belongs to the Deployment. The Deployment must control the
-// ReplicaSet, and the ReplicaSet's labels must match the Deployment's selector. The ReplicaSet
-// must not be terminating.
+// Counts reports whether the Deployment controller counts a ReplicaSet as a ReplicaSet of the
+// Deployment. The Deployment must control the ReplicaSet, and the ReplicaSet's labels must match
+// the Deployment's selector. The ReplicaSet must not be terminating.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }

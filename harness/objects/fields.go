@@ -46,8 +46,8 @@ func Fields(o *history.Object) map[string]string {
 	return fields
 }
 
-// addFields adds a JSON value to the map fields, under the given path. If the value is a JSON
-// object, it adds each inner value under a longer path, such as spec/replicas.
+// addFields adds a JSON value to the map fields. The argument path is the key. If the value is a
+// JSON object, addFields adds each inner value under a longer path, such as spec/replicas.
 func addFields(fields map[string]string, path string, value any) {
 	switch value := value.(type) {
 	case nil:

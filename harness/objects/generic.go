@@ -36,9 +36,9 @@ type GenericStatus struct {
 	AvailableReplicas *int
 }
 
-// Generic decodes the fields that objects of many kinds have, or returns them from the cache. It
-// accepts objects of every kind. It returns an error if the body of the object is not a JSON
-// object.
+// Generic returns the fields that objects of many kinds have, in decoded form. If the Decoder has
+// decoded this version before, Generic returns the cached result. It accepts objects of every
+// kind. It returns an error if the body of the object is not a JSON object.
 func (d *Decoder) Generic(o *history.Object) (*Generic, error) {
 	return decodeOnce(&d.generic, o, decodeGeneric)
 }
@@ -71,7 +71,7 @@ func decodeGeneric(o *history.Object) (*Generic, error) {
 }
 
 // fields returns the fields of a JSON object without decoding the values. The keys of the map are
-// the names of the fields. It returns nil if the parameter raw is not a JSON object.
+// the names of the fields. The result is nil if the argument raw is not a JSON object.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if Unmarshal(raw, &all) != nil {
@@ -80,9 +80,9 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// readField decodes one field of a JSON object (the parameter from) into a variable. The
-// parameter into points to this variable. If the field is absent or its JSON has another type,
-// readField does not change the variable.
+// readField decodes one field of a JSON object into a variable. The argument from is the object,
+// and into points to the variable. If the field is absent or its JSON has another type, readField
+// does not change the variable.
 func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	var value T
 	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
@@ -131,8 +131,7 @@ func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }
 
-// valueOrZero returns the number to which the parameter count points, or 0 if the parameter is
-// nil.
+// valueOrZero returns the number to which the argument count points, or 0 if it is nil.
 func valueOrZero(count *int) int {
 	if count == nil {
 		return 0

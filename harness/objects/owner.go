@@ -132,8 +132,8 @@ type ReplicaSetFields struct {
 	Annotations map[string]string
 }
 
-// OlderThan reports whether one ReplicaSet was created before another, the parameter other. If
-// the creation timestamps are equal, the ReplicaSet whose name sorts first counts as older.
+// OlderThan reports whether the ReplicaSet o was created before the ReplicaSet other. If the
+// creation timestamps are equal, the ReplicaSet whose name sorts first counts as older.
 func (o *Owner) OlderThan(other *Owner) bool {
 	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
 }

@@ -24,8 +24,8 @@ type Pod struct {
 	DeletionOrder
 }
 
-// DeletionOrder contains fields that decide which pods a scale-down deletes first. The fields
-// Ready and ReadySince of Pod also decide this. The statement ReplicaSet 10 in
+// DeletionOrder contains fields of a pod that decide which pods a scale-down deletes first. The
+// fields Pod.Ready and Pod.ReadySince also decide this. The statement ReplicaSet 10 in
 // controllers/CONTRACT.md specifies the order.
 type DeletionOrder struct {
 	Assigned     bool // the pod is assigned to a node
@@ -35,12 +35,12 @@ type DeletionOrder struct {
 	Created      time.Time
 }
 
-// Phases contains the phases of pods that have not ended. A scale-down deletes pods in this
-// order: Pending first, Running last.
+// Phases lists the phases of a pod that has not ended, in the order in which a scale-down deletes
+// pods. A scale-down deletes Pending pods first, and Running pods last.
 var Phases = []string{PodPending, PodUnknown, PodRunning}
 
 // HasManagedOwner reports whether the controllerRef of the pod names a ReplicaSet or a
-// ReplicationController. The checks know the fields of these two kinds.
+// ReplicationController. The type [Owner] contains the fields of objects of these two kinds.
 func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }

@@ -68,8 +68,8 @@ type Endpoints struct {
 // String returns "Endpoints namespace/name".
 func (e *Endpoints) String() string { return "Endpoints " + e.Namespace + "/" + e.Name }
 
-// CountAddresses returns the numbers of ready and of not ready addresses in the Endpoints. An
-// address in several subsets counts once for each subset.
+// CountAddresses returns the number of ready and the number of not-ready addresses in the
+// Endpoints. An address in several subsets counts once for each subset.
 func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	var body struct {
 		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }

@@ -10,9 +10,9 @@ import (
 // ReplicationController or Deployment. It is immutable.
 type Template struct {
 	Labels labels.Selector // matches pods that have every label of the template
-	// Text is the template as JSON with sorted keys, without the label pod-template-hash. Only a
-	// ReplicaSet's template has this label, so Text can be compared with the Deployment's
-	// template.
+	// Text is the template as JSON with sorted keys, without the label pod-template-hash and
+	// creationTimestamp. Only a ReplicaSet's template has this label. Without the label, Text can be
+	// compared with the Deployment's template.
 	Text string
 	// Hash is the value of the label pod-template-hash, or "" if the template does not have this
 	// label.

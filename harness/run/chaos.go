@@ -76,8 +76,8 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the start of the chaos phase, and the channels that tell each fault when to
-// stop waiting.
+// faultTiming contains the start of the chaos phase, and two channels. When a channel is closed,
+// some faults stop waiting: for their end, or for their trigger.
 type faultTiming struct {
 	chaosBegan   time.Time       // the time at which the chaos phase began
 	workloadDone <-chan struct{} // closed when the workload has ended
@@ -108,11 +108,12 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 }
 
 // runFault injects and heals the fault with the given index in the scenario's list of faults. It
-// does so each time the fault's trigger matches. The fault's field times is the maximum number of
-// injections; 0 means 1.
+// does so each time the fault's trigger matches. The field Times of the fault is the maximum
+// number of injections; 0 means 1.
 //
 // The argument when is the subscription to the trigger for the first injection. runFault
-// subscribes again for each further injection.
+// subscribes again for each further injection. If the fault never starts, runFault records that
+// the fault failed, and returns nil.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -147,7 +148,8 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 // awaitStart waits for the start time or the trigger of a fault. It returns the match of the
 // trigger, and true if the fault must start. It returns false in these cases:
 //
-//   - The workload ends before the start time.
+//   - The fault has no trigger and no duration (the field `for`), and the workload ends before the
+//     start time. Such a fault would end with the workload.
 //   - The controllers under test converge before the trigger matches.
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
@@ -217,15 +219,16 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 }
 
 // isOutage reports whether a fault makes the control plane unavailable, such as a restart of etcd.
-// While such a fault is active, other faults wait until the control plane is healthy again.
+// While such a fault is active, the run injects no other fault before the control plane is
+// healthy.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
 }
 
-// newFault creates the fault that the argument spec describes, which is an element of the
-// scenario's list of faults. It does not inject the fault. Errors contain the position in the
-// scenario file.
+// newFault returns the fault that the argument spec describes, which is an element of the
+// scenario's list of faults. It does not inject the fault. It returns an error, with the position
+// in the scenario file, if the type of the fault is unknown or a parameter is invalid.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -266,7 +269,7 @@ func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env)
 }
 
 // sleep waits for the duration d and returns true. It returns false as soon as ctx ends or the
-// channel early is closed. A nil channel early is never closed.
+// channel early is closed. If early is nil, only ctx can end the wait.
 func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
@@ -280,8 +283,8 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 	}
 }
 
-// faultRandom returns the source of random numbers for the fault with the given index in the
-// scenario's list of faults.
+// faultRandom returns the source of random numbers for one fault. The argument index is the
+// position of the fault in the scenario's list of faults.
 //
 // The numbers depend only on the seed, the index and the fault's name. A change of one fault
 // therefore does not change the random numbers of other faults.

@@ -21,9 +21,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate returns errors of a scenario that package scenario does not detect. These are unknown
-// faults, invalid fault parameters, and unknown checks in the field exercises. Each error contains
-// the position in the scenario file.
+// Validate returns the errors of a scenario that package scenario does not detect, joined to one
+// error. These are unknown faults, invalid fault parameters, and unknown checks in the field
+// `exercises`. Each error contains the position in the scenario file.
 func Validate(s *scenario.Scenario) error {
 	errs := validateExercises(s)
 	for _, fault := range s.Faults {
@@ -66,8 +66,8 @@ func lastOperation(steps []scenario.Step) int {
 // ErrUnreadable means that the checks could not run, because the file history.jsonl cannot be read.
 var ErrUnreadable = errors.New("cannot check the history")
 
-// Check runs the checks again on the history in a run directory, and rewrites the reports. For an
-// unchanged directory, Check always computes the same verdicts.
+// Check runs the checks again on the history in a run directory, rewrites the reports, and returns
+// their content. For an unchanged directory, Check always computes the same verdicts.
 //
 // If another command uses the directory, the error wraps [ErrInUse]. If Check cannot write the
 // reports, it returns a result and an error.
@@ -89,9 +89,10 @@ func Check(path string) (*reports.Run, error) {
 	return result, errors.Join(err, reports.WriteRun(*result, draft))
 }
 
-// checkDirectory runs the checks on the history in a run directory, and writes nothing. It also
-// returns a draft of the report's timeline, which contains everything except the violations. The
-// caller therefore need not read the history again for the timeline.
+// checkDirectory runs the checks on the history in a run directory, and returns the content of the
+// reports. It writes nothing. It also returns a draft of the report's timeline, which contains
+// everything except the violations. The caller therefore need not read the history again for the
+// timeline.
 //
 // If the history cannot be read, the error wraps [ErrUnreadable], and the result has the verdict
 // unknown.
@@ -162,8 +163,8 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 	return all
 }
 
-// missedFirings returns one text for each fault that has mustFire: true but never changed anything.
-// The verdict of the run is then unknown, and the texts say why.
+// missedFirings returns one text for each fault that has mustFire: true but never changed
+// anything. If there is such a fault, the verdict of the run is unknown, and the texts say why.
 func missedFirings(counts []check.FaultCount) (missed []string) {
 	for i, fault := range counts {
 		if fault.Missed() {

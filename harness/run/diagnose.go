@@ -51,20 +51,22 @@ type snapshotFile struct {
 // them to YAML.
 const jsonExtension = ".json"
 
-// add adds a file to the snapshot, which contains the diagnostics of a run in memory.
+// add adds a file with the given name and content to the snapshot. The snapshot keeps the file in
+// memory.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// takeSnapshot collects diagnostics about the end of a run. These are a list of what has not
+// takeSnapshot returns diagnostics about the end of a run. These are a list of what has not
 // converged, all recorded objects, and each replica's metrics and goroutine stacks. takeSnapshot
 // does not read Secrets.
 //
 // takeSnapshot runs after the last phase, so that its requests cannot change a verdict. The
 // argument runErr is the error that aborted the run, or nil.
 //
-// After an interrupt or a failure of the control plane, it collects only the list of what has not
-// converged. If something else is not available, a file of the snapshot contains the reason.
+// After an interrupt or a failure of the control plane, the result contains only the list of what
+// has not converged. If something else is not available, a file of the snapshot contains the
+// reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -116,9 +118,9 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 // snapshotReplicas adds the metrics and goroutine stacks of each replica to a snapshot, the
 // argument diagnostics.
 //
-// If objects have not converged, it ends each replica that does not return its stacks. The replica
-// then writes a stack dump to its log. snapshotReplicas does so only after it has requested the
-// data of all replicas.
+// If objects have not converged, it ends each replica that does not return its stacks. Such a
+// replica then writes a stack dump to its log. snapshotReplicas ends a replica only after it has
+// requested the data of all replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	if s.Environment.Subject == nil { // the Go program runs the controllers itself
 		return
@@ -155,9 +157,9 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the run must write the snapshot (diagnostics in memory) to files. This
-// is the case if objects have not converged, or if the verdict is fail. A nil snapshot is never
-// needed; it means that the environment of the run did not start.
+// neededFor reports whether the run must write the snapshot to files. This is the case if objects
+// have not converged, or if the verdict is fail. The result is false for a nil snapshot, which
+// means that the environment of the run did not start.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }

@@ -188,9 +188,10 @@ func describeJSON(err error) string {
 	return err.Error()
 }
 
-// describeMissing returns the error to report if a file of the run directory d cannot be read. If
-// err says that the file does not exist, the result says that d is not a run directory. Otherwise,
-// the result is err.
+// describeMissing returns the error to report if a file of the run directory cannot be read. The
+// argument file is the path of the file, and err is the error of the read. If err says that the
+// file does not exist, the result says that d is not a run directory. Otherwise, the result is
+// err.
 func (d directory) describeMissing(file string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s: found no %s; expected a run directory", d, filepath.Base(file))
@@ -198,8 +199,9 @@ func (d directory) describeMissing(file string, err error) error {
 	return err
 }
 
-// readBaseline reads the baseline from the run directory. A baseline says what runs of the scenario
-// without faults have in common. The result is nil if the file baseline.yaml does not exist.
+// readBaseline returns the baseline in the run directory. A baseline says what runs of the
+// scenario without faults have in common. The result is nil if the file baseline.yaml does not
+// exist.
 func (d directory) readBaseline() (*baseline.Baseline, error) {
 	b, err := baseline.Read(d.baseline())
 	if errors.Is(err, os.ErrNotExist) {
@@ -208,8 +210,8 @@ func (d directory) readBaseline() (*baseline.Baseline, error) {
 	return b, err
 }
 
-// openRunDirectory checks that path is a run directory, and reads its files scenario.yaml and
-// environment.json.
+// openRunDirectory reads scenario.yaml and environment.json from the run directory at path, and
+// returns their contents. It returns an error if path is not a run directory.
 func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	switch info, err := os.Stat(path); {
@@ -228,7 +230,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run, in JSON: %s", dir.environment(), describeJSON(err))
+		return "", nil, nil, fmt.Errorf("%s: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: %s", dir.environment(), describeJSON(err))
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {

@@ -15,7 +15,7 @@ import (
 //
 //   - the errors of [Validate]
 //   - triggers that never match
-//   - checks in the field exercises that no run of the scenario can exercise,
+//   - checks in the field `exercises` that no run of the scenario can exercise,
 //     because nothing in the run could violate them
 func ValidateBeforeStart(s *scenario.Scenario) error {
 	errs := []error{Validate(s), s.CheckReachable()}
@@ -27,8 +27,8 @@ func ValidateBeforeStart(s *scenario.Scenario) error {
 	return scenario.JoinErrors(errs...)
 }
 
-// validateExercises returns an error for each check that the scenario's field exercises names and
-// that does not exist.
+// validateExercises returns one error for each unknown check in the scenario's field `exercises`.
+// A check is unknown if no check has this ID.
 func validateExercises(s *scenario.Scenario) []error {
 	var errs []error
 	for i, id := range s.Exercises {

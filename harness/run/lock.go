@@ -12,8 +12,8 @@ import (
 // ErrInUse means that another gauntlet command has locked the run directory.
 var ErrInUse = errors.New("the run directory is in use")
 
-// Lock locks the run directory at path until unlock is called. If another command has locked the
-// directory, Lock does not wait, and the error wraps [ErrInUse].
+// Lock locks the run directory at path until the caller calls the result unlock. If another
+// command has locked the directory, Lock does not wait, and the error wraps [ErrInUse].
 //
 // Lock uses flock(2) on the directory and writes no file. The kernel releases the lock when the
 // process ends, even if the process is killed.

@@ -20,7 +20,7 @@ type monitor struct {
 	ready func() bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced after each record that can change a result in waitUntil
+	changed chan struct{} // changed is closed and replaced after each record that can change the condition for which waitUntil waits
 	writes  int           // number of write requests of the controllers under test
 	// stalls contains the total time for which each replica got no CPU, by replica name. The name
 	// "" means gauntlet itself.
@@ -54,7 +54,7 @@ func (m *monitor) observe(r *history.Record) {
 
 // stalled returns the longest time for which a replica got no CPU since the history began. This
 // time includes the time for which gauntlet itself got no CPU. The method within extends time
-// limits by it.
+// limits by the result.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,9 +88,10 @@ func (m *monitor) within(ctx context.Context, duration time.Duration) (context.C
 	return ctx, cancel
 }
 
-// waitUntil waits until the function done returns true. If ctx ends first, waitUntil returns false.
-// It calls done within 10 ms after a record that can change the result. It also calls done every
-// 100 ms, because the result may depend on the time.
+// waitUntil waits until the callback done returns true, and then returns true. If ctx ends first,
+// waitUntil returns false. It calls the callback within 10 ms after a record that can change the
+// callback's result. It also calls the callback every 100 ms, because the result may depend on the
+// time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -116,7 +117,7 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 }
 
 // waitConverged waits until the controllers under test have opened their watches and all recorded
-// objects have converged. If ctx ends first, waitConverged returns false.
+// objects have converged. It then returns true. If ctx ends first, waitConverged returns false.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
 }

@@ -78,8 +78,8 @@ func neededBy(r *history.Request) permission {
 }
 
 // unusedPermissions returns, as sorted texts, the permissions in rules that no request of the run
-// needed. The keys of the argument used are the permissions that the requests needed. Names of
-// objects in a rule are ignored.
+// needed. The keys of the map used are the permissions that the requests needed. unusedPermissions
+// ignores names of objects in a rule.
 func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []string {
 	var unused []string
 	for _, rule := range rules {
@@ -99,7 +99,7 @@ func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []st
 }
 
 // usedBy reports whether the permission p allows at least one request of the run. The keys of the
-// argument used are the permissions that the requests needed.
+// map used are the permissions that the requests needed.
 func (p permission) usedBy(used map[permission]bool) bool {
 	for needed := range used {
 		if p.allows(needed) {

@@ -102,8 +102,9 @@ type Options struct {
 // must return soon after ctx ends. An error aborts the run.
 type Workload func(ctx context.Context, s *Session) error
 
-// Run runs a scenario, checks the history and writes the reports. If the run was aborted, the error
-// says why, and the result contains the verdicts if there is a history.
+// Run runs a scenario, checks the history, writes the reports and returns their content. If the
+// run was aborted, the error says why. The result then contains the verdicts if there is a
+// history, and is nil otherwise.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if o.Scenario != nil {
 		if err := o.checkWorkload(); err != nil {
@@ -133,8 +134,8 @@ func (o *Options) Preflight() error {
 	return cmp.Or(o.checkWorkload(), o.preflight())
 }
 
-// preflight does the same as Preflight, but does not check the workload. A program that calls
-// [Start] passes the workload only later, to [Session.Chaos].
+// preflight returns an error if the run is not possible, like Preflight, but does not check the
+// workload. A program that calls [Start] passes the workload only later, to [Session.Chaos].
 func (o *Options) preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")
@@ -225,8 +226,8 @@ func (s *Session) runPhases(ctx context.Context) error {
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or the subject
-// fails. The subject is the controllers under test. The returned function cancels the context. It
-// also waits for the goroutine that watches for failures.
+// fails. The subject is the controllers under test. The returned function cancels the context, and
+// waits until the goroutine that watches for failures has ended.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})

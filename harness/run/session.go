@@ -73,9 +73,9 @@ func (s *Session) checkPhase(method string, expected sessionPhase) error {
 	return fmt.Errorf("%s: the chaos phase has begun already", method)
 }
 
-// Start sets up a run of o.Scenario, but runs neither the workload nor the faults. A Go program can
-// create the scenario with [scenario.New]. The caller must call End. If Start returns an error, it
-// has stopped everything.
+// Start sets up a run of o.Scenario, and returns the run as a Session. It runs neither the
+// workload nor the faults. A Go program can create the scenario with [scenario.New]. The caller
+// must call End. If Start returns an error, it has stopped everything.
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s, err := newSession(&o)
 	if err != nil {
@@ -88,8 +88,8 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// newSession checks the options, sets default values and creates the run directory. It starts
-// nothing.
+// newSession returns a session that has not started anything. It checks the options, sets default
+// values, and creates and locks the run directory.
 func newSession(o *Options) (*Session, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -221,8 +221,8 @@ func (s *Session) beginPhase(phase history.PhaseName) {
 	s.Environment.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
-// End stops everything, runs the checks on the history, and writes the reports. If there is no
-// history, the result is nil.
+// End stops everything, runs the checks on the history, writes the reports and returns their
+// content. If there is no history, the result is nil.
 //
 // The argument runErr is nil, or the error that aborted the run. The returned error wraps runErr
 // and the errors of End itself.
@@ -248,17 +248,17 @@ type UnrecordedError struct {
 	Err       error  // why the run was aborted
 }
 
-// Error returns why the run was aborted, and the directory of its logs.
+// Error returns a text that says why the run was aborted, and where its logs are.
 func (e *UnrecordedError) Error() string {
 	return fmt.Sprintf("%v\n(the logs are in %s)", e.Err, directory(e.Directory).logs())
 }
 
-// Unwrap returns why the run was aborted.
+// Unwrap returns e.Err, which says why the run was aborted.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// checkHistory checks the history and writes the reports. It returns no result if there is no
-// history. If a check failed or objects did not converge, it also writes the diagnostics, which may
-// be nil.
+// checkHistory checks the history, writes the reports and returns their content. The result is nil
+// if there is no history. If a check failed or objects did not converge, checkHistory also writes
+// the argument diagnostics, which may be nil.
 //
 // The argument runErr is nil, or the error that aborted the run. The returned error wraps runErr
 // and the errors of checkHistory itself.

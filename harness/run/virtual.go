@@ -129,7 +129,8 @@ func abortReason(err error) string {
 }
 
 // subjectPanic returns a process record that names the replica whose panic ended the program
-// gauntlet-virtual. It returns nil if the program ended for another reason.
+// gauntlet-virtual. The argument err is the error of that program. The result is nil if the
+// program ended for another reason.
 func subjectPanic(err error) *history.Process {
 	var exit *process.ExitError
 	if !errors.As(err, &exit) {
@@ -146,8 +147,8 @@ func subjectPanic(err error) *history.Process {
 // panicOf which replica panicked.
 var replicaLabel = regexp.MustCompile(`labels:\{"` + subject.ReplicaLabel + `": "([^"]+)"\}`)
 
-// panicOf returns a process record that names the replica that panicked, according to a log of
-// gauntlet-virtual. It returns nil if no goroutine of a replica panicked.
+// panicOf returns a process record that names the replica that panicked. The argument log is the
+// log of gauntlet-virtual. The result is nil if no goroutine of a replica panicked.
 //
 // After a panic, the Go runtime prints the stacks of goroutines. The first stack is that of the
 // goroutine that panicked.
@@ -168,7 +169,8 @@ func panicOf(log string) *history.Process {
 
 // mostTellingLine returns the line of a log that most likely says why the process has exited. This
 // is the last line that begins with "panic: " or "fatal error: ". Without such a line, it is the
-// last line of the argument tail, the end of the log.
+// last line of the argument tail, which is the end of the log. The result has at most 300
+// characters.
 func mostTellingLine(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
@@ -224,11 +226,11 @@ func (s *Session) runVirtual(ctx context.Context) error {
 }
 
 // Record records the history of a run in a directory that another gauntlet process has created.
-// The program gauntlet-virtual calls Record for runs in virtual time. The first process then
-// checks the history.
+// The program gauntlet-virtual calls Record for runs in virtual time. The other gauntlet process
+// then checks the history.
 //
-// The argument start is a function that starts the control plane. Record calls it, and does not
-// stop the control plane. Record calls the function progress for each message of the run.
+// The argument start is a callback that starts the control plane. Record does not stop the control
+// plane. The argument progress is a callback that receives each progress message of the run.
 func Record(ctx context.Context, path string, start func(seed uint64, o providers.Options) (cluster.Cluster, error), progress func(message string)) error {
 	dir, spec, created, err := openRunDirectory(path)
 	if err != nil {
@@ -275,9 +277,9 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	return errors.Join(err, s.tearDown(ctx, err))
 }
 
-// readMessages reads the progress messages that [Record] has written to the file at path. It stops
-// at an incomplete message, which exists if the program was killed. Without the file, it returns no
-// message.
+// readMessages returns the progress messages that [Record] has written to the file at path. It
+// stops at an incomplete message, which exists if the program was killed. Without the file, it
+// returns no message.
 func readMessages(path string) (all []string, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -72,8 +72,8 @@ func unmetObject(err error) *history.Ref {
 	return nil
 }
 
-// awaitOne watches one object until it meets a condition (the parameter until), or until ctx
-// ends. The result state describes the last state of the object, also together with an error.
+// awaitOne watches one object until it meets the condition until, or until ctx ends. The result
+// state describes the last state of the object, even if awaitOne returns an error.
 func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	check, err := checkOf(until)
 	if err != nil {
@@ -113,8 +113,9 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 // noSuchObject is the text in error messages for an object that does not exist.
 const noSuchObject = "no such object"
 
-// checkOf returns a function that reports whether an object meets a condition. The function also
-// describes the state of the object. It accepts nil, which means that the object does not exist.
+// checkOf returns a function that reports whether an object meets a condition. The string result
+// of the function describes the state of the object. The function accepts nil, which means that
+// the object does not exist.
 func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), error) {
 	if !until.IsFieldCondition() {
 		return func(o runtime.Object) (bool, string, error) {
@@ -126,8 +127,8 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context for a wait that has a timeout. The context ends after this timeout,
-// the parameter d. The cause of the context is then [ErrUnmet].
+// within returns a context that ends after the duration d, for a wait with a timeout. After the
+// timeout, the cause of the context is [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -146,8 +147,8 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 // timeout.
 var errDone = errors.New("the await ended")
 
-// reached reports whether an object meets a one-word condition, such as ready. It also describes
-// the state of the object. A nil object means that the object does not exist.
+// reached reports whether an object meets a one-word condition, such as ready. The returned text
+// describes the state of the object. A nil object means that the object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:
@@ -192,8 +193,8 @@ type scale struct {
 	updated                            int32 // pods of the latest template; only for a Deployment
 }
 
-// reached reports whether an object with replicas meets a one-word condition, such as ready. It
-// also describes the state of the object.
+// reached reports whether an object with replicas meets a one-word condition, such as ready. The
+// returned text describes the state of the object.
 func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	scaled := s.observed >= s.generation && s.current == s.desired
 	state := fmt.Sprintf("%d of %d replicas, %d ready, %d available, observedGeneration %d of %d%s",

@@ -13,9 +13,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object that a create operation creates, for a kind that is not generic. It
-// uses the parameter pod as the spec of a pod or pod template. The parameter controller is an
-// owner reference for the object, or nil.
+// build returns the object that a create operation creates, for a kind that is not generic. A
+// generic kind is one whose create operation needs a manifest; see [scenario.Kind]. The argument
+// pod is the spec of the pod, or of the pods of the object's pod template. The argument controller
+// is an owner reference for the object, or nil.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {

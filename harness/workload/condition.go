@@ -13,8 +13,8 @@ import (
 )
 
 // meets reports whether an object meets a condition on its fields, by the rules of kubectl wait.
-// It also describes the found value for error messages. A nil object means that the object does
-// not exist.
+// The returned text describes the found value for error messages. A nil object means that the
+// object does not exist.
 func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, error) {
 	if o == nil {
 		return false, noSuchObject, nil
@@ -30,15 +30,15 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	return met, state, nil
 }
 
-// hasCondition reports whether status.conditions has a condition with the given type (the parameter
-// named of) and status. A condition of an earlier generation of the object does not count. The
-// returned text describes the found condition.
-func hasCondition(object map[string]any, of, status string) (bool, string) {
+// hasCondition reports whether status.conditions has a condition with the given type and status. A
+// condition of an earlier generation of the object does not count. The returned text describes
+// the found condition.
+func hasCondition(object map[string]any, conditionType, status string) (bool, string) {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, each := range conditions {
 		condition, _ := each.(map[string]any)
 		name, _, _ := unstructured.NestedString(condition, "type")
-		if !strings.EqualFold(name, of) {
+		if !strings.EqualFold(name, conditionType) {
 			continue
 		}
 		found, _, _ := unstructured.NestedString(condition, "status")
@@ -53,7 +53,7 @@ func hasCondition(object map[string]any, of, status string) (bool, string) {
 		}
 		return strings.EqualFold(found, status), state
 	}
-	return false, "no condition " + of
+	return false, "no condition " + conditionType
 }
 
 // meetsJSONPath reports whether an object has the given value at a JSONPath. If the expected

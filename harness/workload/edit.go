@@ -64,8 +64,8 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	return patch{}, fmt.Errorf("found operation %T; expected an operation that patches an object, such as scale", operation)
 }
 
-// mapPatch returns the part of a merge patch that changes labels or annotations. The parameter
-// set contains the keys to set, with their values. The parameter remove lists the keys to remove.
+// mapPatch returns the part of a merge patch that changes labels or annotations. The argument set
+// contains the keys to set, with their values. The argument remove lists the keys to remove.
 func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {

@@ -17,8 +17,8 @@ import (
 const StandInImage = "localhost/gauntlet/standin:run"
 
 // buildGeneric returns the object that a create operation of a generic kind creates. A generic
-// kind is one whose create operation needs a manifest. Missing parts of the manifest's pod
-// templates come from the parameter pod, as [scenario.Create] describes.
+// kind is one whose create operation needs a manifest. Fields that the manifest's pod templates
+// lack come from the argument pod, as [scenario.Create] describes.
 func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodSpec) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: create.Manifest.Copy()}
 	object.SetGroupVersionKind(of.GVK())

@@ -37,9 +37,9 @@ func (k kind) describe(name string) string {
 	return k.Name + " " + cache.NewObjectName(k.namespace, name).String()
 }
 
-// kind returns the functions that send API requests for objects of a kind. It uses the dynamic
-// client for generic kinds, which scenarios create from manifests, and typed clients for all
-// others.
+// kind returns the functions that send API requests for objects of the kind with the given name.
+// For a generic kind, which scenarios create from manifests, the functions use the dynamic client.
+// For all other kinds, they use typed clients.
 func (u *user) kind(name scenario.Kind) (kind, error) {
 	k, err := u.describe(name)
 	if err != nil {
@@ -128,11 +128,11 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose functions send API requests with one client, the parameter
-// objects.
+// newKind returns a kind whose functions send API requests with the argument objects, a client for
+// this kind.
 //
-// The parameter all is the clientset or dynamic client from which that client comes. client-go
-// asks it whether watch-list requests are supported.
+// The argument all is the clientset or dynamic client from which that client comes. client-go asks
+// it whether watch-list requests are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

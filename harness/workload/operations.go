@@ -57,7 +57,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	return last, nil
 }
 
-// build returns the object with the given name that a create operation creates. The parameter
+// build returns the object with the given name that a create operation creates. The argument
 // controller is an owner reference for the object, or nil.
 func (u *user) build(create *scenario.Create, of kind, name string, controller *metav1.OwnerReference) (runtime.Object, error) {
 	if create.Kind.IsGeneric() {

@@ -30,12 +30,12 @@ func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// retryUnavailable calls the function do, which sends a request. It repeats the call while the
+// retryUnavailable sends a request by calling the callback do. It repeats the call while the
 // control plane is unavailable, for example because of a fault. It gives up after
-// unavailableTimeout.
+// unavailableTimeout. It returns any other error of the callback at once.
 //
-// The function gets the argument false for the first request, and true for all others. If the
-// argument is true, an earlier request may have succeeded although its response was lost.
+// The argument repeated of the callback is false for the first request, and true for all others.
+// If it is true, an earlier request may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

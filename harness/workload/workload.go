@@ -55,8 +55,9 @@ type Env struct {
 // Recorder receives the records of steps and appends them to the history.
 type Recorder interface{ Append(history.Record) }
 
-// Run executes the steps in order. It returns nil after the last step. It returns an error after
-// the first step that fails, or when ctx ends. The error names the step and the reason.
+// Run executes the steps in order. It returns nil after the last step. When a step fails or ctx
+// ends, Run returns an error and executes no further step. The error names the step and the
+// reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}, described: describedKinds(env, steps)}
 	for i, step := range steps {
@@ -106,7 +107,7 @@ func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, e
 	return object, err
 }
 
-// sleep waits for a duration, the parameter d. It returns the error of ctx if ctx ends first.
+// sleep waits for the duration d. It returns the error of ctx if ctx ends first.
 func (u *user) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -125,8 +126,8 @@ func (u *user) record(step history.Step) {
 	u.Recorder.Append(history.Record{Step: &step})
 }
 
-// names returns the names of all objects that a target names. If a create step with count
-// created several pods, these are the names of all these pods.
+// names returns the names of all objects that a target names. If a create step with a count
+// created several pods, the result contains the names of all these pods.
 func (u *user) names(target scenario.Target) []string {
 	if names, ok := u.created[target]; ok {
 		return names

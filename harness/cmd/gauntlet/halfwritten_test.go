@@ -34,10 +34,10 @@ func TestHalfWritten(t *testing.T) {
 			"check": ": found no environment.json; expected a run directory", "shrink": ": found no environment.json; expected a run directory", "report": ": found no verdicts.json; ",
 		}},
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
-			"check": "environment.json: expected the environment of a run, in JSON: ", "shrink": "environment.json: expected the environment of a run, in JSON: ",
+			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ", "shrink": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ",
 		}},
 		{"environment of another type", map[string]string{"scenario.yaml": wroteScenario, "environment.json": "[1]"}, map[string]string{
-			"check": "environment.json: expected the environment of a run, in JSON: found array at the top",
+			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: found array at the top",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",

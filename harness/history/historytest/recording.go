@@ -53,8 +53,8 @@ func (r *Recording) Faults() []history.Fault {
 const awaitTimeout = 20 * time.Second
 
 // Await waits for the first record for which match returns true, and returns this record. It fails
-// the test if there is no such record within awaitTimeout (20 s). The description says in the
-// failure which record the test expects.
+// the test if there is no such record within awaitTimeout (20 s). The argument description is the
+// name of the expected record in the failure message.
 func (r *Recording) Await(t *testing.T, description string, match func(history.Record) bool) history.Record {
 	t.Helper()
 	timeout := time.After(awaitTimeout)
