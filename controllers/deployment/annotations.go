@@ -42,8 +42,8 @@ var annotationsToSkip = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// parseReplicas parses the value of the annotation desired-replicas or max-replicas. It returns
-// false if the argument text is not a number from 0 to the largest int32.
+// parseReplicas returns the number in the annotation desired-replicas or max-replicas. The bool
+// result is false if the argument text is not a number from 0 to the largest int32.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -79,8 +79,8 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	return withEntries(annotations, changed)
 }
 
-// appendRevision appends a revision to the value of the annotation revision-history, such as
-// "1,3". If the new value is longer than maxHistoryLength, appendRevision drops the oldest
+// appendRevision returns the value of the annotation revision-history, such as "1,3", extended by
+// a revision. If the new value is longer than maxHistoryLength, appendRevision drops the oldest
 // revisions.
 func appendRevision(history, revision string) string {
 	if history == "" {
@@ -93,8 +93,8 @@ func appendRevision(history, revision string) string {
 	return history
 }
 
-// revisionOf returns the number in the revision annotation. It returns false if the annotation
-// is missing or not a number.
+// revisionOf returns the number in the revision annotation. The bool result is false if the
+// annotation is missing or not a number.
 func revisionOf(annotations map[string]string) (int64, bool) {
 	revision, err := strconv.ParseInt(annotations[revisionAnnotation], 10, 64)
 	return revision, err == nil

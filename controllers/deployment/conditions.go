@@ -36,11 +36,11 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns a copy of conditions with the condition c. This condition replaces an
-// existing condition of the same type.
+// withCondition returns a copy of the argument conditions with the condition c. This condition
+// replaces an existing condition of the same type.
 //
-// If the existing condition has the same status and reason as c, withCondition returns
-// conditions unchanged. A different message alone changes nothing.
+// If the existing condition has the same status and reason as c, withCondition returns the
+// argument conditions unchanged. A different message alone changes nothing.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -48,9 +48,9 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition returns a copy of conditions with the condition c. This condition replaces
-// an existing condition of the same type. Unlike withCondition, it replaces a condition with the
-// same status and reason too.
+// withRefreshedCondition returns a copy of the argument conditions with the condition c. This
+// condition replaces an existing condition of the same type. Unlike withCondition, it replaces a
+// condition with the same status and reason too.
 //
 // If the existing condition has the same status, c gets the existing lastTransitionTime. A new
 // lastUpdateTime of the condition Progressing restarts the progress deadline.
@@ -67,7 +67,8 @@ func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.De
 	return conditions
 }
 
-// withoutCondition returns a copy of conditions without the condition of the given type.
+// withoutCondition returns a copy of the argument conditions without the condition of the given
+// type.
 func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }

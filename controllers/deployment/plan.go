@@ -5,8 +5,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that does not exist. It is also the replica count in an
-// annotation that is missing or malformed.
+// none is the index of a ReplicaSet that does not exist. It is also the value of
+// size.desiredReplicas if the annotation is missing or malformed.
 const none = -1
 
 // size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go

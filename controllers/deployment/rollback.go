@@ -36,11 +36,13 @@ type rollback struct {
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of the Deployment d to a revision. The argument requested is the
-// value of the rollback annotation. "0" means the revision before the newest one.
+// planRollback returns a plan for the rollback of the Deployment d to a revision. It sends no
+// request. The argument requested is the value of the rollback annotation. "0" means the revision
+// before the newest one.
 //
 // Every plan removes the rollback annotation, so that later syncs do not repeat the rollback. If
-// the revision does not exist or is not a number, the plan changes nothing else.
+// the revision does not exist or is not a number, the plan changes nothing else. The same applies
+// if the revision has the current pod template.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}

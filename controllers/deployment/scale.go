@@ -49,15 +49,17 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	}
 }
 
-// proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in proportion
-// to their sizes. A scaling therefore neither advances nor reverts a failing rollout.
+// proportional returns the changes that distribute spec.replicas plus maxSurge over the active
+// ReplicaSets, in proportion to their sizes. A scaling therefore neither advances nor reverts a
+// failing rollout.
 //
 // The result begins with the largest ReplicaSet, which gets the remainder of the rounding.
 // ReplicaSets of the same size are in order of age: newest first in a scale-up, oldest first in a
 // scale-down. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
 //
-// A ReplicaSet keeps its size if its annotations already have the numbers in l, the current limits.
-// If a scaling fails halfway, the next sync therefore computes the same sizes.
+// A ReplicaSet keeps its size if its annotations already have the numbers in l, the current
+// limits. If a scaling fails halfway, the next sync therefore computes the same sizes. The
+// argument reported is the Deployment's status.replicas; see proportionalSize.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
 	if l.replicas == 0 {
@@ -93,7 +95,7 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 //
 // The new total is the argument most: the Deployment's spec.replicas plus maxSurge. The old total
 // is s.maxReplicas, the same sum at the last scaling. If s.maxReplicas is 0, the old total is the
-// argument reported.
+// argument reported. If reported is 0 too, the result is s.replicas.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {

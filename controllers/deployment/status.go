@@ -6,7 +6,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status computes the new status of the Deployment from the results of this sync.
+// status returns the new status of the Deployment. It computes the status from the results of this
+// sync.
 //
 // A step of this sync may have set the condition Progressing, in r.progressing. In this case,
 // status does not compute the condition from the replica counts. The write of the status causes

@@ -92,8 +92,8 @@ func (c *Controller) endpointsDeleted(object any) {
 	c.loop.Add(key)
 }
 
-// keyOf returns the key "namespace/name" of the object in an informer event. It returns false if
-// the object has an unexpected type.
+// keyOf returns the key "namespace/name" of the object in an informer event. The bool result is
+// false if the object has an unexpected type.
 func (c *Controller) keyOf(object any) (string, bool) {
 	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -171,9 +171,9 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the keys of the Services that select a pod. If no Endpoints contain the pod,
-// for example because it is terminal, servicesOf returns no keys. The caller passes the result of
-// podContributionOf for the pod as the last argument.
+// servicesOf returns the keys of the Services that select a pod. The argument as is the result of
+// podContributionOf for the pod. If it is the zero value, no Endpoints contain the pod, and
+// servicesOf returns no keys.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil

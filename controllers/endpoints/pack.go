@@ -73,11 +73,11 @@ type portHost struct {
 	ready bool
 }
 
-// pack converts entries to sorted subsets. The order of the entries does not affect the result.
+// pack returns the entries as sorted subsets. The order of the entries does not affect the result.
 //
-// Ports with the same ready and not-ready addresses share a subset. A host is an IP and a pod
-// UID. Each host appears once per port. A host is not ready if at least one of its entries is
-// not ready.
+// Ports with the same ready and not-ready addresses share a subset. A host is an IP and a pod UID.
+// Each host appears once per port. A host is not ready if at least one of its entries is not
+// ready.
 func pack(entries []addressEntry) []subset {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })

@@ -104,8 +104,8 @@ func ipFamily(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ipOf returns the first IP of a pod in the given family, in canonical form. It returns false if
-// the pod has no such IP.
+// ipOf returns the first IP of a pod in the given family, in canonical form. The bool result is
+// false if the pod has no such IP.
 //
 // The canonical form has no leading zeros. A container runtime may report an IP with leading
 // zeros, which the API server rejects in Endpoints.

@@ -22,7 +22,7 @@ type changeTimes struct {
 	pods map[types.UID]time.Time
 }
 
-// changeTimesOf reads the change times from a Service and its selected pods.
+// changeTimesOf returns the change times of a Service and its selected pods.
 func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	m := &changeTimes{service: service.UID, created: service.CreationTimestamp.Time, pods: make(map[types.UID]time.Time, len(pods))}
 	for _, pod := range pods {
@@ -33,9 +33,9 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change since the last successful sync. The argument
-// before contains the times of that sync. The result is zero if nothing has changed, or if the time
-// of the change is unknown.
+// trigger returns the time of the earliest change of a pod's readiness since the last successful
+// sync. The argument before contains the times of that sync. The result is zero if no readiness
+// has changed. Other changes have no known time.
 //
 // If the argument before is nil or belongs to another Service, all changes are new. The result is
 // then the creation time of the Service.

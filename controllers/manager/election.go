@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrLeaseLost is the error after this process has not renewed the lease in time. Another
-// replica may already be the leader, so the process must exit.
+// ErrLeaseLost is the error of a process that has not renewed the lease in time. Another replica
+// may already be the leader, so the process must exit.
 var ErrLeaseLost = errors.New("leader election lost: the lease was not renewed in time")
 
 // releaseTimeout is the maximum time for the release of the lease. If the release fails, the

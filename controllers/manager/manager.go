@@ -177,8 +177,8 @@ type controllerSet struct {
 	controllers []controller
 }
 
-// newControllerSet builds the controllers that the flag --controllers enables. It does not start
-// them.
+// newControllerSet returns the controllers that the flag --controllers enables. It builds them,
+// but does not start them.
 func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
@@ -226,9 +226,8 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim removes fields from an object before the informer stores it, so that the cache stays
-// small. A pod keeps only the fields that podutil.Trim keeps. All other objects lose only
-// managedFields.
+// trim returns an object without some of its fields, so that the informer cache stays small. A pod
+// keeps only the fields that podutil.Trim keeps. All other objects lose only managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return podutil.Trim(pod), nil

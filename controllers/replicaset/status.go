@@ -33,7 +33,7 @@ type syncResult struct {
 	now     time.Time
 }
 
-// status computes the owner's new status. From the existing status, the argument base, it takes
+// status returns the owner's new status. From the existing status, the argument base, it takes
 // only the conditions. All other fields come from this sync.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{

@@ -58,7 +58,7 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew draws the parameters of a clock-skew fault for a randomly generated scenario.
+// sampleSkew returns random parameters of a clock-skew fault, for a generated scenario.
 //
 // It never draws a clock of the API server that is more than 5 s ahead. With such a clock, a new
 // pod seems to become ready in the future. The controller under test then counts the pod as

@@ -39,8 +39,8 @@ func (p *Proxy) Route(replica string, config *rest.Config) error {
 	return nil
 }
 
-// Disconnect breaks the connections of a replica. Its later requests fail. Disconnect does not wait
-// for the requests in flight.
+// Disconnect breaks the connections of a replica. Later requests of the replica fail. Disconnect
+// does not wait for the requests in flight.
 func (p *Proxy) Disconnect(replica string) {
 	p.mu.Lock()
 	client := p.clients[replica]

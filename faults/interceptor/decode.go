@@ -64,9 +64,9 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// decode decodes one object from JSON or protobuf. If client-go does not know the kind of a JSON
-// object, the result is an unstructured object. The object does not share memory with the argument
-// data.
+// decode returns the object that is encoded in the argument data, as JSON or protobuf. If
+// client-go does not know the kind of a JSON object, the result is an unstructured object. The
+// object does not share memory with data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
@@ -152,8 +152,8 @@ func patch(contentType string, body []byte) json.RawMessage {
 	return quoted
 }
 
-// deleteOptions decodes the DeleteOptions in the body of a delete request. Like the API server,
-// it accepts any API group in the apiVersion of the body.
+// deleteOptions returns the DeleteOptions in the body of a delete request. Like the API server, it
+// accepts any API group in the apiVersion of the body.
 func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	switch in {
@@ -196,8 +196,8 @@ type responseContent struct {
 	list   *history.List   // the list in the response; nil if the body is a Status or an object
 }
 
-// readResponse decodes the body of a response for the history. The request must not be a
-// watch.
+// readResponse returns the decoded body of a response, for the history. The result is empty if the
+// body is empty, or if the request is a deletecollection. The request must not be a watch.
 func (t *target) readResponse(in encoding, body []byte) (responseContent, error) {
 	if len(body) == 0 {
 		return responseContent{}, nil
@@ -243,7 +243,7 @@ func firstCause(status *metav1.Status) string {
 	return string(status.Details.Causes[0].Type)
 }
 
-// readList converts a decoded list response, with all items, to the list record of the history.
+// readList returns the history record of a decoded list response, with all items.
 func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
@@ -270,8 +270,8 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one watch event for the history. The argument frame contains the event's bytes
-// in the stream; the bytes of a protobuf event begin with its length.
+// readEvent returns the history record of one watch event. The argument frame contains the event's
+// bytes in the stream; the bytes of a protobuf event begin with its length.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {

@@ -86,8 +86,8 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	}
 }
 
-// encodeStatus encodes a Status in JSON or protobuf. The encoding depends on the client's Accept
-// headers, which are in the argument accept.
+// encodeStatus returns a Status in JSON or protobuf, and its content type. The encoding depends on
+// the client's Accept headers, which are in the argument accept.
 func encodeStatus(accept []string, status *metav1.Status) (contentType string, body []byte, err error) {
 	accepted := acceptedEncoding(accept)
 	var buffer bytes.Buffer

@@ -43,8 +43,8 @@ var verbs = map[string]struct{ collection, object string }{
 	http.MethodDelete: {"deletecollection", "delete"},
 }
 
-// classify parses the target of a request from the HTTP method and the URL. For a path without a
-// resource, such as /healthz, classify sets only the verb: the HTTP method in lower case.
+// classify returns what a request with the given HTTP method and URL asks for. For a path without
+// a resource, such as /healthz, classify sets only the verb: the HTTP method in lower case.
 func classify(method string, u *url.URL) target {
 	plain := target{verb: strings.ToLower(method)}
 	known, ok := verbs[method]

@@ -305,9 +305,9 @@ func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) (
 	return skewed, true, err
 }
 
-// decodeEvent decodes a watch event, but leaves the object in the event encoded. The argument
-// frame contains the event's bytes in the stream; the bytes of a protobuf event begin with its
-// length.
+// decodeEvent returns the watch event in the argument frame, but leaves the object in the event
+// encoded. The frame contains the event's bytes in the stream; the bytes of a protobuf event begin
+// with its length.
 func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error) {
 	switch in {
 	case jsonEncoding:

@@ -99,13 +99,13 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 // sampleCountMax is the maximum number of nodes that a fault in a generated scenario affects.
 const sampleCountMax = 4
 
-// sampleCordon draws the parameters of a node-cordon fault for a randomly generated scenario.
+// sampleCordon returns random parameters of a node-cordon fault, for a generated scenario.
 func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint draws the parameters of a node-taint fault for a randomly generated scenario. It
-// never draws the effect NoExecute, which deletes pods; see [notGeneratedReason].
+// sampleTaint returns random parameters of a node-taint fault, for a generated scenario. It never
+// draws the effect NoExecute, which deletes pods; see [notGeneratedReason].
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }

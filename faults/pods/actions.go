@@ -88,7 +88,8 @@ const (
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict creates an Eviction of a pod, as kubectl drain does. The API server may refuse the
-// Eviction because of a PodDisruptionBudget.
+// Eviction because of a PodDisruptionBudget. The returned version is 0, because the response does
+// not contain the pod.
 func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -97,7 +98,8 @@ func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, er
 }
 
 // collapse sets a pod's phase to Failed, but leaves the pod ready and its IP address set. No
-// kubelet writes such a status, but another client can.
+// kubelet writes such a status, but another client can. collapse returns the pod's new
+// resourceVersion.
 func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -105,8 +107,9 @@ func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version,
 	return c.writeStatus(ctx, failed)
 }
 
-// succeed sets a pod's phase to Succeeded and the pod's Ready condition to False. A kubelet
-// writes this status after all containers have exited with code 0.
+// succeed sets a pod's phase to Succeeded and the pod's Ready condition to False. A kubelet writes
+// this status after all containers have exited with code 0. succeed returns the pod's new
+// resourceVersion.
 func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	ended := pod.DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
@@ -117,8 +120,10 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 }
 
 // restart restarts the containers of a pod. With real kubelets, restart makes the stand-in
-// container exit, so that the kubelet restarts the container. With simulated kubelets, restart
-// only writes a pod status: it increments the restart counts and makes the pod not ready.
+// container exit, so that the kubelet restarts the container. The returned version is then 0.
+//
+// With simulated kubelets, restart only writes a pod status: it increments the restart counts and
+// makes the pod not ready. It then returns the pod's new resourceVersion.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Die)
@@ -159,7 +164,7 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 const lingerFinalizer = "gauntlet/linger"
 
 // deleteWithFinalizer adds lingerFinalizer to a pod and then deletes the pod, which remains
-// terminating.
+// terminating. The returned version is 0, as for the method delete.
 func (c *churn) deleteWithFinalizer(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, lingerFinalizer)
@@ -194,6 +199,7 @@ func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != ni
 
 // failOrExpire makes a pod fail. With simulated kubelets, it writes the status of a failed pod.
 // With real kubelets, it sets activeDeadlineSeconds; the kubelet then makes the pod fail.
+// failOrExpire returns the resourceVersion of its own update.
 func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return c.expire(ctx, pod)

@@ -138,7 +138,7 @@ const changedLabelPrefix = "changed-"
 func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
 // relabel puts changedLabelPrefix in front of the value of the pod's label c.label. The owner's
-// selector then no longer matches the pod.
+// selector then no longer matches the pod. relabel returns the pod's new resourceVersion.
 func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]
@@ -158,7 +158,8 @@ func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// removeControllerRef removes a pod's controllerRef. The pod's other owner references remain.
+// removeControllerRef removes a pod's controllerRef, and returns the pod's new resourceVersion.
+// The pod's other owner references remain.
 func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -167,8 +168,9 @@ func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (histo
 	return c.write(ctx, changed)
 }
 
-// replaceControllerRef replaces all owner references of a pod by one controllerRef. The
-// controllerRef refers to a ConfigMap that stands for another controller.
+// replaceControllerRef replaces all owner references of a pod by one controllerRef, and returns
+// the pod's new resourceVersion. The controllerRef refers to a ConfigMap that stands for another
+// controller.
 func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {

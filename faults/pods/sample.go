@@ -14,7 +14,7 @@ import (
 // pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-// sampleChurn draws the parameters of a pod-churn fault for a randomly generated scenario.
+// sampleChurn returns random parameters of a pod-churn fault, for a generated scenario.
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	p := &ChurnParams{
 		Action: faults.Pick(r, sampledActions...),
@@ -33,13 +33,14 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-// sampleTargets draws a random interval and a random number of actions, for a fault in a generated
-// scenario. Selector stays empty, which selects all pods of the namespace.
+// sampleTargets returns a random interval and a random number of actions, for a fault in a
+// generated scenario. The field Selector of the result is empty, which selects all pods of the
+// namespace.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }
 
-// sampleRelabel draws the parameters of a pod-relabel fault for a randomly generated scenario.
+// sampleRelabel returns random parameters of a pod-relabel fault, for a generated scenario.
 func sampleRelabel(r *rand.Rand, _ faults.SampleInput) any {
 	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Targets: sampleTargets(r)}
 }

@@ -82,8 +82,8 @@ func (c *churn) applicable(pod *corev1.Pod) bool {
 	return fits == nil || fits(pod)
 }
 
-// delete deletes a pod. The pod's UID is a precondition, so delete never deletes another pod
-// that has the same name.
+// delete deletes a pod. The pod's UID is a precondition, so delete never deletes another pod that
+// has the same name. The returned version is 0, because delete does not read the response.
 func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: c.grace,
@@ -93,6 +93,7 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 
 // fail writes the pod status that a kubelet writes when it evicts a pod: phase Failed and Ready
 // condition False. A single update sets both fields, so no client sees only one of the changes.
+// fail returns the pod's new resourceVersion.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed

@@ -28,8 +28,11 @@ type pendingUndo struct {
 }
 
 // makeUnready makes a pod not ready. With real kubelets, it makes the stand-in container's
-// readiness probe fail, which the kubelet notices within about a second. With simulated
-// kubelets, it sets the conditions Ready and ContainersReady to False.
+// readiness probe fail, which the kubelet notices within about a second. The returned version is
+// then 0.
+//
+// With simulated kubelets, makeUnready sets the conditions Ready and ContainersReady to False. It
+// then returns the pod's new resourceVersion.
 func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Unready)

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleRestart draws the parameters of a restart fault for a randomly generated scenario. The
+// sampleRestart returns random parameters of a restart fault, for a generated scenario. The
 // downtime is at most the time from the injection until the fault is healed.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
@@ -27,12 +27,12 @@ func downtimeMax(o faults.SampleInput) time.Duration {
 	return min(o.Span, time.Second)
 }
 
-// sampleCrash draws the parameters of a crash fault for a randomly generated scenario.
+// sampleCrash returns random parameters of a crash fault, for a generated scenario.
 func sampleCrash(r *rand.Rand, o faults.SampleInput) any {
 	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, downtimeMax(o), 100*time.Millisecond)}
 }
 
-// sampleFreeze draws the parameters of a freeze fault for a randomly generated scenario.
+// sampleFreeze returns random parameters of a freeze fault, for a generated scenario.
 func sampleFreeze(r *rand.Rand, _ faults.SampleInput) any {
 	return &FreezeParams{Replica: faults.Pick(r, replicas...)}
 }

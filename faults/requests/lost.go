@@ -94,8 +94,8 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss describes what the fault proxy sends in place of the response. The string result is the
-// text for the fault's "fired" record in the history.
+// loss returns what the fault proxy sends in place of the response. The string result is the text
+// for the fault's "fired" record in the history.
 func (p *LostParams) loss() (interceptor.LostResponse, string) {
 	loss := interceptor.LostResponse{After: p.After, Break: interceptor.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks

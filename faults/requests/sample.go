@@ -26,7 +26,7 @@ var codesByVerb = map[string][]int{
 // [faults.SampleInput.Long] is set, a fault may change every matching request for longer.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests for a generated fault. The fault then
+// sampleMatch returns random parameters that select requests for a generated fault. The fault then
 // affects one matching request (nth), every n-th, a random share, or all of them.
 //
 // Without nth, sampleMatch also draws a limit for the number of affected requests, from 1 to the
@@ -52,7 +52,7 @@ func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	return m
 }
 
-// sampleError draws the parameters of an api-error fault for a randomly generated scenario.
+// sampleError returns random parameters of an api-error fault, for a generated scenario.
 func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
 	p.Code = faults.Pick(r, codesByVerb[p.Verb]...)
@@ -62,12 +62,12 @@ func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleReset draws the parameters of a request-reset fault for a randomly generated scenario.
+// sampleReset returns random parameters of a request-reset fault, for a generated scenario.
 func sampleReset(r *rand.Rand, o faults.SampleInput) any {
 	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreak(r)}
 }
 
-// sampleSlow draws the parameters of a request-slow fault for a randomly generated scenario.
+// sampleSlow returns random parameters of a request-slow fault, for a generated scenario.
 func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	return &SlowParams{
 		Match:  sampleMatch(r, o, 0),
@@ -76,7 +76,7 @@ func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// sampleHang draws the parameters of a request-hang fault for a randomly generated scenario.
+// sampleHang returns random parameters of a request-hang fault, for a generated scenario.
 func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
 	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
@@ -86,7 +86,7 @@ func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleLost draws the parameters of a response-lost fault for a randomly generated scenario.
+// sampleLost returns random parameters of a response-lost fault, for a generated scenario.
 func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, lossNames...)}
 	switch p.How {
@@ -101,8 +101,9 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak draws whether a reset breaks only the request or its whole connection. The result is
-// three times as often the request, because a reset of the connection also breaks all watches.
+// sampleBreak returns a random value of the parameter "breaks": "request" or "connection". The
+// result is three times as often "request", because a reset of the connection also breaks all
+// watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(interceptor.BreakConnection)

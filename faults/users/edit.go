@@ -36,7 +36,7 @@ type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
 
-// sampleEdit draws random steps of the second user for a generated scenario. It returns nil if
+// sampleEdit returns random steps of the second user, for a generated scenario. It returns nil if
 // no step would have an effect.
 func sampleEdit(_ *rand.Rand, o faults.SampleInput) any {
 	if steps := o.Edit(); steps != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleDelay draws the parameters of a watch-delay fault for a randomly generated scenario.
+// sampleDelay returns random parameters of a watch-delay fault, for a generated scenario.
 func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	most := 1500 * time.Millisecond
 	if o.Long {
@@ -19,12 +19,12 @@ func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// sampleStall draws the parameters of a watch-stall fault for a randomly generated scenario.
+// sampleStall returns random parameters of a watch-stall fault, for a generated scenario.
 func sampleStall(r *rand.Rand, o faults.SampleInput) any {
 	return &StallParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-// sampleEnd draws the parameters of a watch-end fault for a randomly generated scenario.
+// sampleEnd returns random parameters of a watch-end fault, for a generated scenario.
 func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	p := &EndParams{Resource: faults.Pick(r, o.Resources...), How: faults.Pick(r, endings()...)}
 	if r.IntN(2) == 0 {
@@ -37,13 +37,12 @@ func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBookmarks draws the parameters of a bookmark-loss fault for a randomly generated
-// scenario.
+// sampleBookmarks returns random parameters of a bookmark-loss fault, for a generated scenario.
 func sampleBookmarks(r *rand.Rand, o faults.SampleInput) any {
 	return &BookmarksParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-// sampleStale draws the parameters of a stale-list fault for a randomly generated scenario.
+// sampleStale returns random parameters of a stale-list fault, for a generated scenario.
 func sampleStale(r *rand.Rand, o faults.SampleInput) any {
 	return &StaleParams{Resource: faults.Pick(r, o.Resources...)}
 }

@@ -133,8 +133,9 @@ const (
 // hangs.
 const stopTimeout = 30 * time.Second
 
-// Start starts the control plane of a provider. If Start returns an error, it has stopped all
-// processes and removed the state directory.
+// Start starts the control plane of a provider, and returns it as an Environment without other
+// components. If Start returns an error, it has stopped all processes and removed the state
+// directory.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
@@ -404,7 +405,7 @@ func (t Teardowns) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// progress formats a message for users and passes it to e.Progress. Without e.Progress, it does
+// progress formats a message for users and passes it to e.Progress. If e.Progress is nil, it does
 // nothing.
 func (e *Environment) progress(format string, args ...any) {
 	if e.Progress != nil {

@@ -47,8 +47,8 @@ func allocate[T any](pointer **T) *T {
 	return *pointer
 }
 
-// scan reads a commit from the scanner's JSON text. It sets s.failed if the JSON has an unknown
-// field or form.
+// scan reads a commit from the scanner's JSON text into t. It sets s.failed if the JSON has an
+// unknown field or form.
 func (t *Commit) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -62,8 +62,8 @@ func (t *Commit) scan(s *scanner) {
 	}
 }
 
-// scan reads a request from the scanner's JSON text. It sets s.failed if the JSON has an unknown
-// field or form.
+// scan reads a request from the scanner's JSON text into r. It sets s.failed if the JSON has an
+// unknown field or form.
 func (r *Request) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -103,7 +103,7 @@ func (r *Request) scan(s *scanner) {
 	}
 }
 
-// scan reads a response from the scanner's JSON text. It sets s.failed if the JSON has an
+// scan reads a response from the scanner's JSON text into r. It sets s.failed if the JSON has an
 // unknown field or form.
 func (r *Response) scan(s *scanner) {
 	for name := range s.eachField {
@@ -136,8 +136,8 @@ func (r *Response) scan(s *scanner) {
 	}
 }
 
-// scan reads a list from the scanner's JSON text. It sets s.failed if the JSON has an unknown
-// field or form.
+// scan reads a list from the scanner's JSON text into l. It sets s.failed if the JSON has an
+// unknown field or form.
 func (l *List) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -161,7 +161,7 @@ func (l *List) scan(s *scanner) {
 	}
 }
 
-// scan reads a delivery from the scanner's JSON text. It sets s.failed if the JSON has an
+// scan reads a delivery from the scanner's JSON text into d. It sets s.failed if the JSON has an
 // unknown field or form.
 func (d *Delivery) scan(s *scanner) {
 	for name := range s.eachField {
@@ -188,8 +188,8 @@ func (d *Delivery) scan(s *scanner) {
 	}
 }
 
-// scan reads an object from the scanner's JSON text. It sets s.failed if the JSON has an unknown
-// field or form.
+// scan reads an object from the scanner's JSON text into o. It sets s.failed if the JSON has an
+// unknown field or form.
 func (o *Object) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -229,8 +229,8 @@ func (o *Object) scan(s *scanner) {
 	}
 }
 
-// scan reads an ownerReference from the scanner's JSON text. It sets s.failed if the JSON has an
-// unknown field or form.
+// scan reads an ownerReference from the scanner's JSON text into o. It sets s.failed if the JSON
+// has an unknown field or form.
 func (o *Owner) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {

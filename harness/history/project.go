@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Project converts an API object to the form in which histories store it. It neither keeps nor
+// Project returns an API object in the form in which histories store it. It neither keeps nor
 // changes the API object.
 //
 // The observer, which records committed versions, and the fault proxy both use Project. Both
 // therefore write the same record for the same version. Both decode objects of client-go's kinds
 // to Go types, and other objects to unstructured objects.
 //
-// If objects of the resource can contain credentials, the result has neither annotations nor
-// body. An annotation of kubectl apply contains the whole object.
+// If objects of the resource can contain credentials, the result has neither annotations nor body.
+// An annotation of kubectl apply contains the whole object.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -47,8 +47,8 @@ func HoldsCredentials(resource string) bool {
 	return resource == "secrets" || resource == "tokenreviews.authentication.k8s.io"
 }
 
-// ProjectMeta converts the metadata of an API object to the form in which histories store it.
-// The result has no body.
+// ProjectMeta returns the metadata of an API object in the form in which histories store it. The
+// result has no body.
 func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	version, err := ParseVersion(m.GetResourceVersion())
 	if err != nil {

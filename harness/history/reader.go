@@ -187,8 +187,8 @@ func (b *batch) line(i int) []byte {
 	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
-// parse decodes a line and checks that the line is a valid record. The parameter seq is the
-// number of the line, which must equal the record's Seq.
+// parse returns the record in a line. It returns an error if the line is no valid record. The
+// argument seq is the number of the line, which must equal the record's Seq.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.decodeFast(s, line) {

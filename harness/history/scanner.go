@@ -39,8 +39,8 @@ func (w *stringCache) intern(text []byte) string {
 // many lines.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
-// atEnd reports whether the scanner has read the whole text without failure. A final newline may
-// be left.
+// atEnd reports whether the scanner has read the whole text without failure. It skips a final
+// newline.
 func (s *scanner) atEnd() bool {
 	s.accept('\n')
 	return !s.failed && s.at == len(s.text)
@@ -107,8 +107,8 @@ func (s *scanner) eachItem(yield func(index int) bool) {
 	}
 }
 
-// readString reads a string without escape sequences. Equal strings share memory if the cache
-// contains them.
+// readString reads a string without escape sequences, and returns its text. Equal strings share
+// memory if the cache contains them.
 func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
 // readQuoted reads a string without escape sequences. The result is a part of the scanner's
@@ -128,7 +128,8 @@ func (s *scanner) readQuoted() []byte {
 // no escape sequence.
 func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// readUint reads an integer of up to 18 digits without a sign.
+// readUint reads and returns an integer of up to 18 digits without a sign. Any other text sets
+// failed.
 func (s *scanner) readUint() (n int64) {
 	start := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
@@ -141,7 +142,8 @@ func (s *scanner) readUint() (n int64) {
 	return n
 }
 
-// readInt reads an integer of up to 18 digits, which may have a minus sign.
+// readInt reads and returns an integer of up to 18 digits, which may have a minus sign. Any other
+// text sets failed.
 func (s *scanner) readInt() int64 {
 	if s.accept('-') {
 		return -s.readUint()
@@ -149,7 +151,7 @@ func (s *scanner) readInt() int64 {
 	return s.readUint()
 }
 
-// readBool reads true or false.
+// readBool reads and returns true or false. Any other text sets failed.
 func (s *scanner) readBool() bool {
 	if s.at < len(s.text) && s.text[s.at] == 't' {
 		s.expectLiteral("true")
@@ -168,7 +170,7 @@ func (s *scanner) expectLiteral(text string) {
 	s.at += len(text)
 }
 
-// readTime reads a time in RFC 3339.
+// readTime reads and returns a time in RFC 3339. Any other text sets failed.
 func (s *scanner) readTime() (t time.Time) {
 	if err := t.UnmarshalText(s.readQuoted()); err != nil {
 		s.failed = true

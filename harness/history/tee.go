@@ -62,8 +62,9 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads the records with the given sequence numbers (Seq) from the history file at
-// path. The keys of the result are sequence numbers. Numbers after the end of the file are ignored.
+// ReadSelected returns the records with the given sequence numbers (Seq) from the history file at
+// path. The keys of the result are sequence numbers. Numbers after the end of the file are
+// ignored.
 //
 // For speed, ReadSelected decodes only these records, and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {

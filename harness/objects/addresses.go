@@ -132,8 +132,8 @@ func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
-// IP returns the pod's IP address in the first IP family of the Service. It returns "" if the
-// pod has no such address.
+// IP returns the pod's first IP address in the first IP family of the Service. If the Service has
+// no IP families, any address counts. IP returns "" if the pod has no such address.
 func (r *PodNetwork) IP(s *Service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {

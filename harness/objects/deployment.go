@@ -129,8 +129,8 @@ func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }
 
-// DecodeDeployment decodes a Deployment without using the cache of versions. Callers use it for
-// objects in requests, which etcd has not committed.
+// DecodeDeployment returns a Deployment in decoded form, without using the cache of versions.
+// Callers use it for objects in requests, which etcd has not committed.
 func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	var body struct {
 		Spec struct {

@@ -64,8 +64,8 @@ func OwnerKindByResource(resource string) *OwnerKind {
 	return nil
 }
 
-// ParseLabelSelector parses the JSON of a metav1.LabelSelector, such as spec.selector of a
-// ReplicaSet or Deployment.
+// ParseLabelSelector returns the label selector in the JSON of a metav1.LabelSelector, such as
+// spec.selector of a ReplicaSet or Deployment.
 func ParseLabelSelector(raw json.RawMessage) (labels.Selector, error) {
 	var selector *metav1.LabelSelector
 	if err := Unmarshal(raw, &selector); err != nil {
@@ -74,8 +74,8 @@ func ParseLabelSelector(raw json.RawMessage) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// equalitySelector parses spec.selector of a ReplicationController, which is a map of
-// labels. An empty map matches nothing.
+// equalitySelector returns the label selector in spec.selector of a ReplicationController. The
+// argument raw is the JSON of this field, a map of labels. An empty map matches nothing.
 func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
 	var set labels.Set
 	if err := Unmarshal(raw, &set); err != nil {
@@ -153,8 +153,8 @@ func (s *OwnerStatusBody) Failing() bool {
 	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
 }
 
-// DecodeOwner decodes a ReplicaSet or ReplicationController without using the cache of versions.
-// Callers use it for objects in requests, which etcd has not committed.
+// DecodeOwner returns a ReplicaSet or ReplicationController in decoded form, without using the
+// cache of versions. Callers use it for objects in requests, which etcd has not committed.
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	var body struct {
 		Spec struct {

@@ -84,8 +84,8 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	return ready, notReady, nil
 }
 
-// NewEndpoints decodes the metadata of a recorded Endpoints object. It does not decode the
-// addresses.
+// NewEndpoints returns the metadata of a recorded Endpoints object in decoded form. It does not
+// decode the addresses.
 func NewEndpoints(o *history.Object) *Endpoints {
 	_, record := o.Annotations[LeaderAnnotation]
 	return &Endpoints{

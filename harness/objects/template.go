@@ -36,8 +36,8 @@ type Container struct{ Name, Image string }
 // Same reports whether two templates are equal. It ignores the label pod-template-hash.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
 
-// decodeTemplate decodes the JSON of a pod template. In the field Text of the result, it omits
-// the label pod-template-hash and creationTimestamp.
+// decodeTemplate returns a pod template in decoded form. The argument raw is its JSON. The field
+// Text of the result lacks the label pod-template-hash and creationTimestamp.
 func decodeTemplate(raw json.RawMessage) (*Template, error) {
 	var typed struct {
 		Metadata struct {

@@ -83,9 +83,10 @@ type Environment struct {
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 }
 
-// createRunDirectory creates the run directory, and writes scenario.yaml and environment.json. If
-// the run is compared with runs without faults (the baseline), it also writes baseline.yaml. It
-// never reuses a directory: two runs that start in the same second get different directories.
+// createRunDirectory creates a run directory and returns its path. It writes scenario.yaml and
+// environment.json. If the run is compared with runs without faults (the baseline), it also writes
+// baseline.yaml. It never reuses a directory: two runs that start in the same second get different
+// directories.
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {

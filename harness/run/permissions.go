@@ -16,8 +16,9 @@ import (
 // ignores other verbs, such as escalate, because a history does not show whether they were needed.
 var requestVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
-// grantedRules returns the RBAC rules of a program under test. These are the rules of the roles that
-// the role bindings in its manifests name. The result is nil if the program has all permissions.
+// grantedRules returns the RBAC rules of a program under test that has a subject file. These are
+// the rules of the roles that the role bindings in its manifests name. The result is nil if d is
+// nil, or if there is no role binding. Without a role binding, the program has all permissions.
 func grantedRules(d *subject.Definition) []rbacv1.PolicyRule {
 	if d == nil {
 		return nil

@@ -260,7 +260,7 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	}
 }
 
-// progress formats a message for users and passes it to o.Progress. Without o.Progress, it does
+// progress formats a message for users and passes it to o.Progress. If o.Progress is nil, it does
 // nothing.
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {

@@ -21,7 +21,8 @@ import (
 )
 
 // await waits until every object that the target names meets the condition, such as ready. If one
-// of them does not meet it within the timeout, await returns an error that wraps [ErrUnmet].
+// of the objects does not meet the condition within the timeout, await returns an error that wraps
+// [ErrUnmet].
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()

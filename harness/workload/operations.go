@@ -66,8 +66,8 @@ func (u *user) build(create *scenario.Create, of kind, name string, controller *
 	return build(create, name, u.Namespace, controller, u.Pods.spec()), nil
 }
 
-// createServed sends a create request. If the API server does not serve the resource yet, it
-// repeats the request for up to unservedTimeout.
+// createServed sends a create request, and returns the created object. If the API server does not
+// serve the resource yet, createServed repeats the request for up to unservedTimeout.
 //
 // The API server serves a custom resource only some time after the CustomResourceDefinition has
 // the condition Established.

@@ -86,8 +86,8 @@ type user struct {
 }
 
 // perform executes one step. It returns a reference to the object that the operation changed or
-// deleted. After a change, the reference has the new resourceVersion. It is nil if the operation
-// changed no object or several objects.
+// deleted. After a change, the reference has the new resourceVersion. The reference is nil if the
+// operation changed no object or several objects.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error

@@ -9,10 +9,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LastKnown returns the deleted object of a delete event. If the informer missed the deletion,
-// the event contains a cache.DeletedFinalStateUnknown with the last known version. LastKnown
-// then returns this version. If the object is not a T, LastKnown logs an error and returns
-// false.
+// LastKnown returns the deleted object of a delete event. If the informer missed the deletion, the
+// event contains a cache.DeletedFinalStateUnknown with the last known version. LastKnown then
+// returns this version. If the object is not a T, LastKnown logs an error, and ok is false.
 func LastKnown[T any](logger klog.Logger, object any) (known T, ok bool) {
 	if missed, is := object.(cache.DeletedFinalStateUnknown); is {
 		object = missed.Obj

@@ -71,8 +71,8 @@ func (r *Recording) Await(t *testing.T, description string, match func(history.R
 	}
 }
 
-// snapshot returns the records so far, and a channel that is closed at the next record. Await
-// uses the channel to wait.
+// snapshot returns the records so far, and a channel that is closed when the next record is added.
+// Await uses the channel to wait.
 func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	return slices.Clone(r.records), r.grown
 }
 
-// Summary describes the records, one line each. Tests compare it with the records that they
-// expect.
+// Summary returns a text that describes the records, one line each. Tests compare it with the text
+// that they expect.
 func Summary(records []history.Record) string {
 	var lines []string
 	for _, r := range records {
@@ -92,7 +92,8 @@ func Summary(records []history.Record) string {
 	return strings.Join(lines, "\n")
 }
 
-// Line describes a record by its kind and its main fields, such as "request get pods".
+// Line returns a text that describes a record by its kind and its main fields, such as "request
+// get pods".
 func Line(r history.Record) string {
 	switch {
 	case r.Request != nil:
