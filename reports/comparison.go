@@ -233,8 +233,8 @@ func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// costSkippedReason says in a sentence for how many pairs the costs are not compared, and why. It
-// returns "" if the costs of all pairs are compared.
+// costSkippedReason returns a sentence that says for how many pairs the costs are not compared,
+// and why. It returns "" if the costs of all pairs are compared.
 func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
@@ -276,7 +276,8 @@ func (c *Comparison) countsText() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }
 
-// aspect says in which respect two runs differ, such as "verdict" or "end state: spec.replicas".
+// aspect returns a text that says in which respect two runs differ, such as "verdict" or "end
+// state: spec.replicas".
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)

@@ -76,8 +76,7 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 }
 
 // writeCosts writes a table of the costs that [Comparison.shownCosts] returns. A line below the
-// table says how many metrics are not in it. These metrics are omitted because the statistical
-// test shows no difference.
+// table says how many metrics the table omits, because the statistical test shows no difference.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")

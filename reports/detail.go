@@ -33,16 +33,17 @@ type Detail struct {
 	Missing []string
 }
 
-// ReadDetail reads what only the page of a single run shows, such as the logs, from the run's
-// directory. To build the timeline, it reads the whole history.
+// ReadDetail returns the parts of a run's HTML page that do not come from verdicts.json. It reads
+// the scenario, the diagnostics and the logs from the run's directory, and builds the timeline
+// from the whole history. If a part cannot be read, the field Missing of the result says why.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail returns the same details as [ReadDetail], but faster: it completes a draft
-// instead of building a new timeline. The draft is a timeline without violations, which was
-// built while the checks read the history.
+// finishDetail returns the same details as [ReadDetail], but faster. Instead of building a new
+// timeline, it completes a draft of the timeline that was built while the checks read the
+// history. The draft lacks only the violations.
 //
 // finishDetail reads only the records that the evidence cites. If the draft lacks records that
 // the timeline must show, finishDetail calls ReadDetail.
@@ -81,9 +82,9 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	return detail
 }
 
-// parts calls the function read, such as readTail, for each file of a directory. It returns the
-// results sorted by file name, and nil if the directory does not exist. An unreadable file adds a
-// line to Missing.
+// parts returns the contents of the files in a directory, sorted by file name. Its argument read
+// returns the content of one file, or an excerpt. parts returns nil if the directory does not
+// exist. For an unreadable file, it adds a line to d.Missing.
 func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

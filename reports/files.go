@@ -23,8 +23,8 @@ const (
 // files has the reports that WriteFiles writes about one or more runs: file names, and functions
 // that write the content.
 //
-// The function detail reads what only the page of a single run shows, such as the timeline and the
-// logs.
+// The argument detail of a function render returns the [Detail] of a run, such as the timeline
+// and the logs. Only the page of a single run shows it.
 var files = []struct {
 	name   string
 	render func(w io.Writer, s series, dir string, detail func(*Run) *Detail) error
@@ -35,8 +35,8 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the HTML page of one or more runs. For a single run, it adds to the page what
-// the function detail returns, such as the timeline.
+// writePage writes the HTML page of one or more runs. The page of a single run also shows the
+// [Detail] that the argument detail returns.
 func writePage(w io.Writer, s series, dir string, detail func(*Run) *Detail) error {
 	if len(s.runs) == 1 {
 		return s.html(w, detail(&s.runs[0]), dir)
@@ -66,8 +66,8 @@ func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, series{runs: []Run{run}}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
 
-// writeFiles writes the reports of runs to a directory. It calls the function detail only if there
-// is a single run; see writePage.
+// writeFiles writes the reports of runs to a directory. The argument detail returns the [Detail]
+// of a run. writeFiles calls it only if there is a single run; see writePage.
 func writeFiles(dir string, s series, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {

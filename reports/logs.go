@@ -25,7 +25,7 @@ type Log struct {
 // maxLogPart is the maximum size of Log.Text, in bytes.
 const maxLogPart = 16 << 10
 
-// readTail reads the end of a file, as many whole lines as fit in maxLogPart bytes.
+// readTail returns the end of a file: as many whole lines as fit in maxLogPart bytes.
 func readTail(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is a time range around the first violation of a run. The report page shows the log
-// lines of this time range.
+// logWindow is the time range around the first violation of a run whose log lines the report page
+// shows.
 type logWindow struct{ from, to time.Time }
 
 // These constants are the lengths of a logWindow before and after the first violation. The lines
@@ -88,7 +88,7 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads those lines of a log file whose time is in the range w.
+// read returns those lines of a log file whose time is in the range w.
 //
 // A line without a time belongs to the line before it. If the lines have more than maxLogPart
 // bytes, read omits the earliest lines.

@@ -65,7 +65,7 @@ type verdictCounts struct {
 }
 
 // clean reports whether all counted runs have the verdict pass or not-exercised. The page lists
-// scenarios for which this is so apart from the other scenarios.
+// such scenarios apart from the other scenarios.
 func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
@@ -84,8 +84,8 @@ type verdictCount struct {
 	N       int
 }
 
-// overview groups the failures of several runs and counts the runs. Links to the pages of runs are
-// relative to the directory dir.
+// overview returns the failure groups of several runs, and the numbers of runs by day, subject,
+// scenario and verdict. Links to the pages of runs are relative to the directory dir.
 func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
 	for _, f := range groupFailures(runs) {
@@ -117,8 +117,8 @@ func overview(runs []Run, dir string) overviewData {
 	return o
 }
 
-// when says when the runs started, such as "started from 2025-03-01 10:00 to 2025-03-01 11:30
-// UTC". It returns "" if no start time is known.
+// when returns a text that says when the runs started. An example is "started from 2025-03-01
+// 10:00 to 2025-03-01 11:30 UTC". It returns "" if no start time is known.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
@@ -142,8 +142,8 @@ func when(runs []Run) string {
 	}
 }
 
-// countByDay counts the runs by verdict, separately for each day (UTC) on which a run started. It
-// ignores runs whose start time is unknown.
+// countByDay returns the numbers of runs by verdict, separately for each day (UTC) on which a run
+// started. It ignores runs whose start time is unknown.
 func countByDay(runs []Run) []dayCounts {
 	var all []dayCounts
 	for _, run := range runs {
@@ -173,9 +173,10 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the runs by verdict, separately for each combination of subject (controllers
-// under test) and scenario. The function scenario returns the name of a run's scenario. If it
-// always returns "", all scenarios are counted together.
+// countVerdicts returns the numbers of runs by verdict, separately for each combination of
+// subject (controllers under test) and scenario. The argument scenario is a function that returns
+// the name of a run's scenario. If it returns "" for every run, all scenarios are counted
+// together.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -83,7 +83,7 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 }
 
 // findingText returns the result of the statistical test in a word that fits the metric. For
-// example, a shorter duration is "faster", not "less".
+// example, the result of a shorter duration is "faster", not "less".
 //
 // It returns "too few pairs" if the subjects' values differ, but there are too few pairs for the
 // test.

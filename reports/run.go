@@ -196,9 +196,9 @@ func (r *Run) durationText() string {
 	return text
 }
 
-// faultsText describes in one line how often the faults of a run took effect. It returns "" for a
-// run without faults. Faults of the same type share one count. An example is "api-error refused 2
-// of 11 matching requests, restart once; never fired: watch-delay".
+// faultsText returns one line about how often the faults of a run took effect. It returns "" for
+// a run without faults. Faults of the same type share one count. An example is "api-error refused
+// 2 of 11 matching requests, restart once; never fired: watch-delay".
 func (r *Run) faultsText() string {
 	var names []string
 	fired, summaries := map[string]int{}, map[string][]string{}
@@ -267,8 +267,9 @@ func EvidenceLines(e check.Evidence) []string {
 	return lines
 }
 
-// more says how many violations a result counted but did not describe in its evidence. An example
-// is "and 3 more violations". more returns "" if the evidence describes every violation.
+// more returns a text that says how many violations a result counted but did not describe in its
+// evidence. An example is "and 3 more violations". more returns "" if the evidence describes
+// every violation.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)

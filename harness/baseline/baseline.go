@@ -104,8 +104,9 @@ func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
 	return expected.Differences(found)
 }
 
-// isForeignPod reports whether a key of [Observer.End] names a pod that others created. This is a pod
-// with a fixed name that the controllers under test created neither in the baseline nor in the run.
+// isForeignPod reports whether a key of [Observer.End] names a pod that the controllers under
+// test never created. The pod's name is fixed, not generated. The controllers created the pod
+// neither in the run nor in the runs of the baseline.
 func (b *Baseline) isForeignPod(key string, run *Observer) bool {
 	if !strings.HasPrefix(key, objects.PodResource+" ") || strings.HasSuffix(key, "*") { // see [history.Object.StableName]
 		return false

@@ -74,9 +74,9 @@ func (o *Observer) commit(c *history.Commit) {
 	delete(o.deletes, c.Object.UID)
 }
 
-// Unfinished describes the step that failed, if the run did not carry out the whole workload. It
-// returns "" if every operation was carried out, and only a later wait for a condition (await)
-// failed. Such a run must still end with the objects of the baseline.
+// Unfinished returns a text about the failed step, if the run did not carry out the whole
+// workload. It returns "" if every operation was carried out, and only a later wait for a
+// condition (await) failed. Such a run must still end with the objects of the baseline.
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {
@@ -172,7 +172,8 @@ func dependsOnHistory(path string) bool {
 }
 
 // statusValue returns the value of a field of an object's status, in the form in which runs are
-// compared. The order of a list's items does not matter.
+// compared. It sorts the items of a list, because their order does not matter. For an
+// observedGeneration that is up to date, it returns currentGeneration.
 func statusValue(o *history.Object, path, value string) string {
 	if path == "status/observedGeneration" && value == fmt.Sprint(o.Generation) {
 		return currentGeneration

@@ -112,9 +112,9 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The error
-// message begins with needer, which names what needs the capabilities. An example is "action
-// restart requires a provider with …".
+// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The
+// argument needer says what needs the capabilities, such as "action restart". The error message
+// begins with this text.
 func (c Capabilities) Require(needer string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: needer, Needed: needed, Missing: missing}

@@ -11,9 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Poll calls condition immediately and then at every interval, until condition returns nil. If ctx
-// is canceled first, Poll returns an error. The error message begins with "waiting for
-// DESCRIPTION". It contains the cause of the cancellation and the last error of condition.
+// Poll calls its argument condition immediately, and then once per interval, until condition
+// returns nil. If ctx is canceled first, Poll returns an error. The error message begins with
+// "waiting for DESCRIPTION". It contains the cause of the cancellation and the last error of
+// condition.
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

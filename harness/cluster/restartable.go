@@ -35,8 +35,9 @@ type Restartable interface {
 	Resume(ctx context.Context, component Component) error
 }
 
-// Unavailable reports whether a request failed with err because the control plane was unavailable.
-// The caller may retry such a request. The API server may already have executed the request.
+// Unavailable reports whether a request failed with err because the control plane was
+// unavailable. The caller may retry such a request, although the API server may already have
+// executed it.
 func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus

@@ -25,8 +25,8 @@ type Aborted struct {
 	awaited *history.Ref
 }
 
-// abortedAt describes how a failed step aborted the workload. It returns nil if the argument
-// step is nil, which means that no step failed.
+// abortedAt returns a description of the failed step that aborted the workload. It returns nil if
+// the argument step is nil, which means that no step failed.
 //
 // It sets KnownIssue if a check found a known upstream issue in the object that the step waited
 // for.
@@ -68,8 +68,8 @@ func knownFailures(results []check.Result) []knownFailure {
 	return all
 }
 
-// stepOutcome describes how a step of the run ended: "done" or "aborted: REASON". It returns "" if
-// the run did not reach the step. The index counts from 0.
+// stepOutcome returns a text about the end of a workload step in this run: "done" or "aborted:
+// REASON". It returns "" if the run did not reach the step. The index counts from 0.
 func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
@@ -107,7 +107,8 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step.
+// sameStepDifference returns the difference between two workloads that were aborted at the same
+// step.
 //
 // If known upstream issues aborted both workloads, it returns no difference. If neither was
 // aborted by a known upstream issue, the difference has the classification BothWrong. Otherwise
@@ -135,10 +136,11 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares two runs of which at least one is incomplete.
+// unfinishedDifferences returns the differences between two runs of which at least one is
+// incomplete. The first difference says which run is incomplete.
 //
-// It compares only the checks that failed in at least one of the runs. A violation in an
-// incomplete run is still a violation. But all other results of an incomplete run cover only a
+// The other differences are about checks that failed in at least one of the runs. A violation in
+// an incomplete run is still a violation. But all other results of an incomplete run cover only a
 // part of the run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
@@ -154,8 +156,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the run that a known upstream issue aborted at a step that the second
-// run completed. It returns nil if there is no such run.
+// abortedByKnownIssue returns the run that a known upstream issue aborted at a step that the
+// other run completed. It returns nil if there is no such run.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -168,9 +170,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether a difference between end states exists only because one run
-// was aborted early. A known upstream issue aborted this run at a step that the other run, the
-// longer one, completed.
+// dependsOnMissingSteps reports whether an end state differs only because one run was aborted
+// early. A known upstream issue aborted this run at a step that the other run, the longer one,
+// completed.
 //
 // It returns true if the longer run changed the object during or after this step. It also returns
 // true if the aborted run failed while it waited for the object or for its owner.

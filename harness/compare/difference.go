@@ -176,8 +176,8 @@ func verdictDifferences(subject, base *Side) []Difference {
 // wholeObject is the value of Difference.What for an object that only one of the two runs has.
 const wholeObject = "the object"
 
-// endStateDifferences compares the objects at the end of the two runs, field by field. If only one
-// run has an object, it returns one difference for the whole object.
+// endStateDifferences returns one difference for each field of an object that differs at the end
+// of the two runs. If only one run has an object, it returns one difference for the whole object.
 func endStateDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
@@ -210,8 +210,9 @@ func presence(object map[string]string) string {
 	return "exists"
 }
 
-// milestoneDifferences compares the milestones of two runs. These are properties of objects whose
-// values during the runs are compared, such as rollouts, conditions and Events.
+// milestoneDifferences returns the differences between the milestones of two runs. Milestones are
+// properties of objects whose values during the runs are compared, such as rollouts, conditions
+// and Events.
 //
 // For conditions and Events, it returns one difference for each value that only one run has. For
 // other milestones, it compares the whole sequence of values.

@@ -314,12 +314,12 @@ func onlyBaseFails(d *Difference, id string) bool {
 // notViolated has the verdicts of a check that found no violation of its guarantee.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a correct controller may set a condition only briefly, so that one
-// run may miss the condition.
+// isTransient reports whether a correct controller may set a condition of an object only briefly.
+// One run may then miss the condition.
 //
 // The argument condition has the type, the status and the reason, such as "Progressing=True
-// ReplicaSetUpdated". For Kinds that the default controllers do not reconcile, conditions with the
-// status False or Unknown count as transient.
+// ReplicaSetUpdated". For Kinds that the default controllers do not reconcile, conditions with
+// the status False or Unknown count as transient.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
 	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {

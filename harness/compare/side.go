@@ -195,12 +195,13 @@ type versionAtStep struct {
 	step int
 }
 
-// trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history. With
-// them, a comparison accepts Events that are missing because of a lost request.
+// trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history.
+// With them, a comparison accepts Events that are missing because of a lost request.
 //
-// It sets lostAnswers if a replica of the controllers under test ended, or if a write of an Event
-// failed. A failed write of a ReplicaSet also sets lostAnswers if the API server may have applied
-// the write. The map stalledEvents has the components whose last write of an Event got no response.
+// trackLostAnswers sets lostAnswers if a replica of the controllers under test ended, or if a
+// write of an Event failed. A failed write of a ReplicaSet also sets lostAnswers if the API
+// server may have applied the write. The map stalledEvents has the components whose last write of
+// an Event got no response.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -260,9 +261,10 @@ func resourceOf(kind string) string {
 	return k.Resource()
 }
 
-// hasMilestones reports whether a comparison includes the rollouts, conditions and other milestones
-// of a resource's objects. It returns true for Kinds with the role [kube.Workload], such as
-// Deployment, and for Kinds that [kube.Kinds] does not contain.
+// hasMilestones reports whether a comparison includes the rollouts, conditions and other
+// milestones of a resource's objects. It returns true for Kinds that own other objects, such as
+// Deployment and CronJob (see [kube.Workload]). It also returns true for Kinds that [kube.Kinds]
+// does not contain.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
@@ -304,8 +306,9 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// These are the resources for which this package has rules of its own, for example for stable
-// names. Each value is a resource with its API group, such as deployments.apps.
+// These resources, such as deployments.apps, need code of their own in this package. Pods are
+// counted by owner. ReplicaSets get stable names from their Deployment, and show the Deployment's
+// rollouts. Endpoints belong to the Service with the same name.
 var (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource

@@ -60,7 +60,7 @@ func featureOf(ctx context.Context) (*feature, error) {
 }
 
 // begin begins the chaos phase of the recording, in which the steps run and faults act. It also
-// starts the faults in Chaos.Faults.
+// starts to inject the faults in Chaos.Faults.
 func (f *feature) begin(ctx context.Context) error {
 	if len(f.session.Scenario.Faults) == 0 {
 		return f.session.Begin(ctx)
@@ -192,7 +192,7 @@ func (f *feature) heal(ctx context.Context) error {
 // reserved, reserve returns an error, because a cluster has only one history and one fault proxy.
 func (p *provider) reserve(user string) error {
 	if !p.reserved.CompareAndSwap(nil, &user) {
-		return fmt.Errorf("cluster %s is in use by %s; a cluster can record only one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that call RunScenario must have the label %s=off",
+		return fmt.Errorf("cluster %s is in use by %s, and can record only one feature or scenario at a time; for features that run in parallel, set Chaos.NewCluster; to a feature that calls RunScenario, add the label %s=off",
 			p.clusterName, *p.reserved.Load(), Recording)
 	}
 	return nil

@@ -92,7 +92,8 @@ func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 }
 
 // Create starts the cluster and returns the path of a kubeconfig with all permissions. If Create
-// fails or ctx is canceled, it removes everything that it has created. Any args are an error.
+// fails or ctx is canceled, it removes everything that it has created. Create accepts no args,
+// and returns an error if there are any.
 //
 // If the cluster exists, Create only returns the path of its kubeconfig.
 func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
@@ -184,17 +185,17 @@ func (p *provider) checkVersion() error {
 }
 
 // GenerateKubeconfig writes a new kubeconfig file and returns its path. Destroy removes the file.
-// Any args are an error.
+// GenerateKubeconfig accepts no args, and returns an error if there are any.
 func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	if err := p.created(); err != nil {
 		return "", err
 	}
 	if len(args) > 0 {
-		return "", fmt.Errorf("kubeconfig of cluster %s: found the argument %q; expected no arguments", p.clusterName, args[0])
+		return "", fmt.Errorf("generating a kubeconfig of cluster %s: found the argument %q; expected no arguments", p.clusterName, args[0])
 	}
 	config, err := p.adminKubeconfig()
 	if err != nil {
-		return "", fmt.Errorf("kubeconfig of cluster %s: %w", p.clusterName, err)
+		return "", fmt.Errorf("generating a kubeconfig of cluster %s: %w", p.clusterName, err)
 	}
 	p.renameContext(config)
 	path := filepath.Join(p.environment.StateDir, fmt.Sprintf("e2e-%d.kubeconfig", p.kubeconfigs))

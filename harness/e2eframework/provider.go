@@ -75,8 +75,9 @@ func Environment(ctx context.Context, name string) (*environment.Environment, er
 	return p.environment, nil
 }
 
-// createdProvider returns the provider of the named cluster. envfuncs.CreateCluster has stored the
-// provider in ctx.
+// createdProvider returns the provider of the named cluster, which envfuncs.CreateCluster has
+// stored in ctx. It returns an error if there is no such cluster, or if the provider is not of
+// this package.
 func createdProvider(ctx context.Context, name string) (*provider, error) {
 	found, ok := envfuncs.GetClusterFromContext(ctx, name)
 	if !ok {
@@ -150,8 +151,8 @@ func WithSeed(seed uint64) support.ClusterOpts {
 	return option(func(p *provider) { p.seed = seed })
 }
 
-// option returns an option that calls the function set with a provider of this package. It ignores
-// providers of other packages, as the framework's own options do.
+// option returns an option of a cluster. The option calls the argument set with a provider of
+// this package. It ignores providers of other packages, as the framework's own options do.
 func option(set func(*provider)) support.ClusterOpts {
 	return func(c support.E2EClusterProvider) {
 		if of, ok := c.(interface{ base() *provider }); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// report logs the verdict and fails the test once per problem. If the test has failed for any
-// reason, report also logs what the faults did.
+// report logs the verdict, and calls t.Error for each of the problems. If the test has failed for
+// any reason, report also logs what the faults did.
 func report(t *testing.T, result *reports.Run, problems []string) {
 	t.Logf("verdict of the checks: %s: %s; report: %s/report.html", result.Verdict, result.Reason, result.Directory)
 	for _, r := range result.Results {

@@ -24,8 +24,8 @@ import (
 // verdict is fail or unknown, the test fails with the evidence of the checks.
 //
 // The cluster needs the option [WithScenario], and the feature needs the label [Recording] = off.
-// RunScenario sets o.On. An empty o.Out means out/e2e-framework. A nil o.Progress means the log of
-// the test.
+// RunScenario ignores o.On, because the scenario runs on the named cluster. An empty o.Out means
+// out/e2e-framework. A nil o.Progress means the log of the test.
 func RunScenario(clusterName string, o run.Options) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -86,8 +86,8 @@ func forScenario(s *scenario.Scenario, o *providers.Options) {
 	}
 }
 
-// checkCluster returns an error if a scenario cannot run on a cluster with the options found. The
-// error contains the option that differs, such as the number of nodes.
+// checkCluster returns an error if a scenario cannot run on a cluster. The argument found has the
+// cluster's options. The error contains the option that differs, such as the number of nodes.
 func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cluster.Capabilities) error {
 	var want providers.Options
 	forScenario(s, &want)

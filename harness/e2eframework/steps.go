@@ -41,8 +41,8 @@ func Converged() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.session.Converged(ctx) })
 }
 
-// onFeature returns a step function that calls the function act with the current feature. If this
-// function returns an error, the test ends.
+// onFeature returns a step function that calls the argument act with the current feature. If act
+// returns an error, the test ends.
 func onFeature(act func(context.Context, *feature) error) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

@@ -214,13 +214,13 @@ func TestFlags(t *testing.T) {
 			want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}, missing: []string{"injecting or healing the faults in Chaos.Faults:"}},
 		{name: "setup skips", suite: "setup-skips", runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
 		{name: "parallel on one cluster", suite: "plain", flags: []string{"--parallel"}, fails: true, runs: 1,
-			want: []string{"cluster demo is in use by feature", "with --parallel, set Chaos.NewCluster"}},
+			want: []string{"cluster demo is in use by feature", "for features that run in parallel, set Chaos.NewCluster"}},
 		{name: "parallel on own clusters", suite: "own-clusters", flags: []string{"--parallel"}, runs: 2, want: []string{"order in namespace", "invoice in namespace"}},
 		{name: "scenario", suite: "scenario with-scenario", runs: 1, want: []string{"PASS: TestSuite/a_scenario/it_passes"}},
 		{name: "scenario whose fault never fires", suite: "scenario with-scenario never", fails: true, runs: 1, want: []string{"scenario lost-create: verdict unknown: "}},
 		{name: "scenario on a cluster that runs the controllers", suite: "scenario", fails: true,
 			want: []string{`running scenario lost-create on cluster demo: controllers that the cluster does not run: found []; expected the controllers under test, ["deployment-controller"`, "create the cluster with the option WithScenario"}},
-		{name: "recorded scenario", suite: "scenario with-scenario recorded", fails: true, runs: 1, want: []string{"cluster demo is in use by feature a scenario; ", "have the label recording=off"}},
+		{name: "recorded scenario", suite: "scenario with-scenario recorded", fails: true, runs: 1, want: []string{"cluster demo is in use by feature a scenario, ", "add the label recording=off"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -142,7 +142,8 @@ func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir, source strin
 
 // linkKubernetes makes a symbolic link to the source of k8s.io/kubernetes in dir. It also copies
 // the go.mod file of gauntlet-virtual, and adds a replace directive for this link. This is
-// necessary because the go command rejects overlays for files in the module cache.
+// necessary because the go command rejects overlays for files in the module cache. linkKubernetes
+// returns the paths of the link and of the new go.mod file.
 func (w *Builder) linkKubernetes(ctx context.Context, dir, source string) (link, modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := w.read(virtualModule + "/" + name)

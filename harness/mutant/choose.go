@@ -10,8 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Candidate is a scenario that [ChooseTiers] may choose for a tier, which is a set of scenarios
-// such as quick.
+// Candidate is a scenario that [ChooseTiers] may choose for a tier.
 type Candidate struct {
 	Name     string
 	Duration time.Duration // how long a run of the unmodified controllers takes
@@ -52,20 +51,19 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 // mutantPrefix begins the items of [Candidate.Covers] that name mutants, such as "mutant D5".
 const mutantPrefix = "mutant "
 
-// Choice is a scenario that [ChooseTiers] has chosen for a tier, with what it adds: mutants, checks
-// and faults. A tier is a set of scenarios.
+// Choice is a scenario that [ChooseTiers] has chosen for a tier, with what it adds: mutants,
+// checks and faults.
 type Choice struct {
 	Candidate
 	// New has the items of Covers that no earlier choice covers.
 	New []string
 }
 
-// Tiers has the scenarios that were chosen for the tiers quick and default, in the order of the
-// choice. A tier is a set of scenarios. Default includes Quick.
+// Tiers has the scenarios that [ChooseTiers] has chosen for the tiers quick and default, in the
+// order of the choice. Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
-// These are the limits by which [ChooseTiers] chooses the scenarios of each tier. A tier is a set
-// of scenarios.
+// These are the limits by which [ChooseTiers] chooses the scenarios of each tier.
 const (
 	// QuickDuration is the maximum total time of the scenarios of the tier quick, which run one
 	// after another.
@@ -75,7 +73,7 @@ const (
 	DefaultShare = 0.97
 )
 
-// startUp is about how long a run needs to start and to stop its control plane.
+// startUp is approximately the time that a run needs to start and to stop its control plane.
 const startUp = 6 * time.Second
 
 // ChooseTiers chooses the scenarios of the tiers quick and default with a greedy algorithm. An item
@@ -116,9 +114,10 @@ func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	return slices.MaxFunc(choices, func(a, b Choice) int { return cmp.Compare(perSecond(a), perSecond(b)) })
 }
 
-// coversEnough reports whether the chosen scenarios cover enough for the tier (set of scenarios)
-// named default. [ChooseTiers] states the condition. The keys of the map covered are what the
-// scenarios cover, such as mutants that they detect.
+// coversEnough reports whether the chosen scenarios are enough for the tier named default. The
+// keys of the map covered are the items that the scenarios cover; see [Candidate.Covers]. They
+// must contain all checks and types of faults that any candidate covers. They must also contain
+// at least DefaultShare of the mutants that any candidate detects.
 func coversEnough(candidates []Candidate, covered map[string]bool) bool {
 	mutants := map[string]bool{}
 	for _, c := range candidates {

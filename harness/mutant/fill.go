@@ -165,8 +165,8 @@ func (g *Gaps) missingOf(m *Mutant) []string {
 	})
 }
 
-// promise estimates how likely a run of the scenario detects the mutant, per second of the run.
-// A higher number is better.
+// promise returns an estimate of how likely a run of the scenario detects the mutant, per second
+// of the run. A higher number is better.
 //
 // A check counts one point if it should detect the mutant and the scenario exercises it. Each
 // mutant for which that check failed in the scenario counts another point.

@@ -142,8 +142,8 @@ func (x *Matrix) measured(m *Mutant, scenario string) bool {
 // observe.
 type Rate map[Finding]int
 
-// Rate counts how many mutants the given scenarios detect, miss, or have not measured. It leaves
-// out mutants that no check can observe.
+// Rate returns the numbers of mutants that the given scenarios detect or miss. It also returns
+// for how many mutants this was not measured. It leaves out mutants that no check can observe.
 func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
 	rate := Rate{}
 	for i := range all {

@@ -37,8 +37,8 @@ func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	return count
 }
 
-// String says how many of the mutants that ran were detected, and how many mutants have each other
-// state. An example is "90 of 126 mutants detected (71 %), 5 not run".
+// String returns the share of detected mutants, and the number of mutants in each other state. An
+// example is "90 of 126 mutants detected (71 %), 5 not run".
 func (c Count) String() string {
 	tried := c[Detected] + c[NotDetected]
 	share := 0.0
@@ -65,14 +65,14 @@ type Column struct {
 // tableIntroduction is the Markdown text before the table of mutants.
 const tableIntroduction = `# Mutants
 
-Each mutant is a controller with an injected bug, and the table has the check that detects it. ` + "`make mutants-table`" + ` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. IDs refer to bugs of these controllers; IDs with the prefix ` + "`own-`" + ` refer to invented bugs.
+Each mutant is a controller with an injected bug, and the table has the check that detects it. ` + "`make mutants-table`" + ` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. An ID such as R1 refers to a bug of a real controller of ReplicaSets (R), Deployments (D) or Endpoints (E). IDs with the prefix ` + "`own-`" + ` refer to invented bugs.
 
 The columns of the tiers say whether a scenario of the tier catches the mutant, with seed 1 on the embedded control plane. A mutant is missed only if it ran in all scenarios of the tier; otherwise the tier is not measured, and the cell is empty.
 
 `
 
-// Table writes the state of each mutant as a Markdown table, with a column for each tier (set of
-// scenarios). The argument outcomes has the result of each mutant's last trial, by the mutant's ID.
+// Table writes the state of each mutant as a Markdown table, with a column for each tier. The
+// argument outcomes has the result of each mutant's last trial, by the mutant's ID.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Column) error {
 	var b strings.Builder
 	b.WriteString(tableIntroduction)
@@ -96,7 +96,7 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Colum
 }
 
 // row returns the first cells of a mutant's row in the table of mutants. The cells of the tiers
-// (sets of scenarios, such as quick) follow these cells.
+// follow these cells.
 func row(m *Mutant, last Outcome) string {
 	state := m.StateOf(last)
 	by, in, after := "", "", ""
@@ -113,9 +113,9 @@ func row(m *Mutant, last Outcome) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
 }
 
-// cellText returns the text in the column of a tier (set of scenarios), which is "caught" or
-// "missed". It returns "" if no check can observe the mutant, or if the tier's results for the
-// mutant are incomplete and show no detection.
+// cellText returns the text in the column of a tier, which is "caught" or "missed". It returns ""
+// if no check can observe the mutant, or if the tier's results for the mutant are incomplete and
+// show no detection.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)

@@ -161,9 +161,9 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// unmodified runs the unmodified controllers in each scenario in which a mutant runs. A scenario
-// that they do not pass cannot detect a mutant. The map has true for each scenario that they pass.
-// The error lists the other scenarios.
+// unmodified runs the unmodified controllers in each scenario in which a mutant runs. The
+// returned map has the value true for each scenario that they pass. The error lists the other
+// scenarios, which cannot detect a mutant.
 func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	var places []baseRun
 	for _, m := range t.Mutants {
@@ -224,8 +224,8 @@ func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*rep
 }
 
 // try builds a mutant and runs its scenarios in order, until a scenario detects the mutant. It
-// skips scenarios that the unmodified controllers do not pass. For these, the map passes has no
-// true value.
+// runs only scenarios that the unmodified controllers pass. For these, the map passes has the
+// value true.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Fingerprint: m.Fingerprint(), State: Void}
 	if t.Now != nil {

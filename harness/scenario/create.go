@@ -243,9 +243,9 @@ func (v *validator) deployment(path string, c *Create) {
 	v.limits(path, c.ProgressDeadlineSeconds, c.MinReadySeconds)
 }
 
-// shares checks maxSurge and maxUnavailable. At least one must be above 0, because the API
-// server rejects a Deployment in which both are 0. A nil pointer means the default of the API,
-// which is above 0.
+// shares records an error if maxSurge and maxUnavailable are both 0, or if one is invalid. The
+// API server rejects a Deployment in which both are 0. A nil pointer means the default of the
+// API, which is above 0.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
 	v.share(path+".maxSurge", surge, strategy)
 	v.share(path+".maxUnavailable", unavailable, strategy)
@@ -253,16 +253,16 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 		"found %s beside maxSurge %s; expected at least one of the two fields above 0", unavailable, surge)
 }
 
-// limits checks that the progress deadline, if there is one, is longer than minReadySeconds. The
-// API server rejects a Deployment with a shorter deadline.
+// limits records an error if the progress deadline is not longer than minReadySeconds. The API
+// server rejects such a Deployment. A nil deadline is valid.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
 
-// share checks the value of maxSurge or maxUnavailable, unless the value is nil. The value must
-// be a number of pods or a percentage. The strategy must be RollingUpdate.
+// share records an error if the value of maxSurge or maxUnavailable is invalid. The value must be
+// a number of pods or a percentage, and the strategy must be RollingUpdate. A nil value is valid.
 func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
@@ -282,14 +282,15 @@ func (v *validator) service(path string, c *Create) {
 	v.ports(path, c.Ports)
 }
 
-// externalName checks the externalName of a Service. It must be empty or a DNS subdomain.
+// externalName records an error if the externalName of a Service is neither empty nor a DNS
+// subdomain.
 func (v *validator) externalName(path, name string) {
 	v.check(name == "" || len(validation.IsDNS1123Subdomain(name)) == 0, path+".externalName",
 		"found %.80q; expected a domain such as example.com", name)
 }
 
-// ports checks the ports of a Service. If there are several ports, each must have a unique
-// name. No two ports may have the same number and protocol.
+// ports records an error for each invalid port of a Service. If there are several ports, each
+// must have a unique name. No two ports may have the same number and protocol.
 func (v *validator) ports(path string, found []Port) {
 	v.check(len(found) <= portsMax, path+".ports", "found %d ports; expected at most %d", len(found), portsMax)
 	names, ports := map[string]bool{}, map[Port]bool{}

@@ -42,8 +42,8 @@ func (s *Subject) setDefaults() {
 	}
 }
 
-// DefaultSubject returns the configuration of the controllers under test in a scenario without
-// the section subject.
+// DefaultSubject returns the configuration of the controllers under test in a scenario file that
+// omits the top-level field subject.
 func DefaultSubject() Subject {
 	var s Subject
 	s.setDefaults()
@@ -59,8 +59,8 @@ func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 // complete sets fields that the file omits and whose values follow from other fields. For
 // example, an await without a kind gets the kind of the step's object.
 //
-// It also gives each fault the list of kinds that the workload creates from manifests. With this
-// list, the fault checks the resources that its parameters name.
+// complete also gives each fault the list of kinds that the workload creates from manifests. With
+// this list, the fault checks the resources that its parameters name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

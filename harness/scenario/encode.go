@@ -71,8 +71,9 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write returns the YAML of a scenario. Each section, such as cluster, is one line. A section
-// that is a list of mappings, such as workload, has one line for each field of each item.
+// write returns the YAML of a scenario. Each top-level field, such as cluster, is one line. A
+// top-level field that is a list of mappings, such as workload, has one line for each field of
+// each item.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {

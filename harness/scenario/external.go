@@ -81,8 +81,8 @@ func (k ExternalKind) kubeKind() kube.Kind {
 	return kube.Generic(gvk)
 }
 
-// externalWorkload checks the external workload, if the scenario has one. Such a scenario must
-// not have steps.
+// externalWorkload records an error if a scenario has both an external workload and steps. It
+// also records an error if a field of the external workload is out of bounds.
 func (v *validator) externalWorkload(external *ExternalWorkload) {
 	if external == nil {
 		return

@@ -96,8 +96,8 @@ func (k Kind) row() kindRow {
 // such as replicas.
 func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 
-// owner reports whether objects of the kind have spec.replicas and own pods, such as ReplicaSets
-// and Deployments.
+// owner reports whether objects of the kind have spec.replicas and own pods. Such kinds are, for
+// example, ReplicaSet and Deployment.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
 // makesPods reports whether objects of the kind are pods or create pods. For such kinds, the

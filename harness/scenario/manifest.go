@@ -123,10 +123,10 @@ func (f Fields) replicas() (int, bool) {
 	return int(replicas), ok
 }
 
-// fieldsOf checks the fields of a manifest or of a merge patch.
+// fieldsOf records an error for each field that a manifest or a merge patch must not contain.
 //
-// The fields must not contain apiVersion, kind, name or namespace, because gauntlet takes these
-// from the step and the run. They must not contain the status either.
+// These fields are apiVersion, kind, name and namespace, because gauntlet takes them from the
+// step and the run. The status is not allowed either. spec.replicas must be within its bounds.
 func (v *validator) fieldsOf(path string, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
@@ -148,8 +148,8 @@ func (v *validator) fieldsOf(path string, found Fields) {
 	}
 }
 
-// genericCreate checks the fields that only a create operation with a manifest has. These are
-// apiVersion, kind and manifest.
+// genericCreate records errors about the fields that only a create operation with a manifest has.
+// These are apiVersion, kind and manifest.
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.apiVersion(path+".apiVersion", c)
@@ -168,8 +168,8 @@ func (v *validator) genericCreate(path string, c *Create) {
 	v.fieldsOf(path+".manifest", c.Manifest)
 }
 
-// apiVersion checks the apiVersion of a create operation with a manifest. The apiVersion may be
-// missing if [kube.Kinds] has the kind.
+// apiVersion records an error if a create operation with a manifest has no valid apiVersion. The
+// apiVersion may be missing if [kube.Kinds] has the kind.
 func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
@@ -199,9 +199,9 @@ func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }
 
-// genericTarget checks the kind and the name of an object whose kind needs a manifest, such as
-// StatefulSet. A create operation may have any such kind. Any other operation needs a kind that
-// the workload creates.
+// genericTarget records errors about the kind and the name of an object whose kind needs a
+// manifest, such as StatefulSet. A create operation may have any such kind. Any other operation
+// needs a kind that the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {

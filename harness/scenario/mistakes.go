@@ -77,9 +77,9 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether an error about one field makes an error about another field redundant.
-// This is so if both paths name the same field, or if one field contains the other. The validator
-// then does not record the second error.
+// hides reports whether an error about the field at path makes an error about the field at other
+// redundant. It does if both paths name the same field, or if one field contains the other. The
+// validator then does not record the second error.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }

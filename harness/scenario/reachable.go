@@ -25,8 +25,9 @@ var subresources = map[string][]string{
 // are none, and also if the workload is invalid.
 //
 // A trigger can never match if it names subresources, owners or numbers of objects that cannot
-// exist. It can also never match if its fault waits for itself. [Parse] does not call
-// CheckReachable, because a scenario with such a trigger can run. The fault then does not begin.
+// exist. It can also never match if its fault waits for itself. A scenario with such a trigger
+// can run, but the fault of the trigger does not begin. Therefore [Parse] does not call
+// CheckReachable.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	if v.workload(s.Workload); len(v.errs) > 0 {
@@ -71,8 +72,9 @@ func (v *validator) subresource(path, resource, found string) {
 	oneOf(v, path, found, expected...)
 }
 
-// usersCreate reports whether objects may exist that no step of the workload creates. An
-// external workload (a Go program) or a user-edit fault may create such objects.
+// usersCreate reports whether objects may exist that no step of the workload creates. An external
+// workload (a Go program) or a user-edit fault may create such objects. usersCreate also returns
+// true for any other fault whose parameters contain the text "create".
 func (s *Scenario) usersCreate() bool {
 	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
 }

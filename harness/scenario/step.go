@@ -140,7 +140,8 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete sets fields that the file omits and whose values follow from other fields.
+// complete sets the fields of the step that the file omits and whose values follow from other
+// fields.
 //
 // An operation that supports only one kind gets that kind. An await without kind and name gets
 // the kind and the name of the operation's object.

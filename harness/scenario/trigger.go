@@ -234,9 +234,9 @@ func of(resource, subresource, name, owner string) string {
 // next one in its field after.
 const afterDepthMax = 5
 
-// trigger checks a trigger, and the chain of triggers in its field after. The argument fault is
-// the index of the fault that has the trigger. The argument depth counts the triggers of the
-// chain up to t, including t.
+// trigger records errors about the trigger t, and about the chain of triggers in its field after.
+// The argument fault is the index of the fault that has the trigger. The argument depth counts
+// the triggers of the chain up to t, including t.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return
@@ -304,8 +304,8 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	}
 }
 
-// globs checks the fields name and owner of a trigger. Each name is a glob, and each owner is
-// two globs: KIND/NAME.
+// globs records an error if the field name or owner of a trigger is invalid. The name is a glob.
+// The owner has the form KIND/NAME, where both parts are globs.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
 	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)

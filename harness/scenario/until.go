@@ -88,7 +88,8 @@ func completeJSONPath(expression string) (string, error) {
 	return complete, err
 }
 
-// until reports an error if the kind of the awaited object does not support the condition.
+// until reports an error if the kind of the awaited object does not support the condition. It
+// also reports an error if a condition on fields has a syntax error.
 func (v *validator) until(path string, await *Await) {
 	if await.Until.IsFieldCondition() {
 		_, err := await.Until.FieldCondition()

@@ -41,9 +41,9 @@ const (
 type validator struct {
 	scenario *Scenario
 	errs     []error
-	// The field earlier has the errors that the decoder has found. The validator reports no further
-	// error about the fields of these errors. A further error may only be a consequence of the
-	// decoder's error.
+	// The field earlier has the errors that the decoder has found. The validator reports no
+	// further error about the fields that these errors name, because it might only be a
+	// consequence of the decoder's error.
 	earlier []error
 
 	// kinds are the kinds that the workload creates from manifests.
@@ -61,9 +61,9 @@ type validator struct {
 	observed []kube.Kind
 }
 
-// validate returns the errors about all fields that are out of bounds or contradict another field.
-// The argument earlier has the errors that the decoder has reported. validate reports no further
-// error about the fields of these errors.
+// validate returns the errors about all fields that are out of bounds or contradict another
+// field. The argument earlier has the errors that the decoder has reported. validate reports no
+// further error about the fields that these errors name.
 func (s *Scenario) validate(earlier ...error) error {
 	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
@@ -89,8 +89,8 @@ func (s *Scenario) validate(earlier ...error) error {
 	return JoinErrors(v.errs...)
 }
 
-// controllers reports an error if the name of a controller under test is unknown or occurs
-// twice.
+// controllers reports an error if the name of a controller under test is unknown or occurs twice.
+// An empty list is an error, too. A nil list is valid.
 func (v *validator) controllers(names []string) {
 	v.check(names == nil || len(names) > 0, "subject.controllers", "found an empty list; expected at least one controller, or no field controllers for the default controllers")
 	for i, name := range names {
@@ -181,11 +181,11 @@ func (v *validator) labelKey(path, key string) {
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)
 }
 
-// removed checks the keys of labels or annotations that an operation removes.
+// removed records an error for each invalid key of a label or annotation that an operation
+// removes.
 //
-// A key must be valid, and the operation must not also set it. The argument set has the keys that
-// the operation sets. The argument field is the YAML name of the field with these keys, for
-// errors.
+// The operation must not also set the same key. The argument set has the keys that the operation
+// sets. The argument field is the YAML name of the field with these keys, for errors.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// object has the indexes of the steps that create and delete an object of the workload. The
-// validator finds out from them whether a later step acts on a missing object.
+// object has the indexes of the steps that create and delete an object of the workload. With
+// these indexes, the validator finds out whether a later step acts on a missing object.
 type object struct {
 	step    int // index of the step that creates the object
 	deleted int // index of the step that deletes the object, or -1 if no step does
 }
 
-// workload checks each step of the workload. When a step begins, the step's object must exist.
-// For a step that creates the object, the object must not exist.
+// workload records the errors about the steps of the workload. When a step begins, the step's
+// object must exist. For a step that creates the object, the object must not exist.
 func (v *validator) workload(steps []Step) {
 	v.operator(v.scenario.Operator)
 	v.externalWorkload(v.scenario.ExternalWorkload)
@@ -41,8 +41,8 @@ func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
 }
 
-// step checks one step without the other steps. Therefore it does not check whether the step's
-// object exists.
+// step records the errors about one step by itself. It does not check whether the step's object
+// exists, because that depends on the other steps.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
@@ -61,8 +61,8 @@ func (v *validator) step(path string, step *Step) {
 	}
 }
 
-// target checks the kind and the name of the object on which an operation acts. The argument row
-// says which kinds the operation supports.
+// target records errors about the kind and the name of the object on which an operation acts. The
+// argument row says which kinds the operation supports.
 func (v *validator) target(path string, row operation, target *Target) {
 	if row.generic && target.Kind != "" && target.Kind.IsGeneric() {
 		v.genericTarget(path, row, target)

@@ -75,9 +75,9 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 // Covers reports whether the draft of the timeline has every record that the timeline with the
 // given results must show. If not, the caller must call [Build] instead of [Draft.Finish].
 //
-// The draft shows only the first records in full. Covers therefore returns false if a long history
-// has a late violation or a late cited record. It returns true if the history could not be read,
-// because Finish then returns the error.
+// The draft shows only the first records in full. Covers therefore returns false if a violation,
+// or a record that its evidence cites, is after these records. It returns true if the history
+// could not be read, because Finish then returns the error.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {

@@ -52,9 +52,9 @@ type serviceCount struct {
 type chartLines struct {
 	title string
 	lines []Line
-	// hidden is true while a chart need not be shown, because the object has had no pod. This
-	// is so only for objects whose Kind package kube does not know. Few of these objects have
-	// pods.
+	// hidden is true while a chart need not be shown, because the object has had no pod. Only
+	// charts of objects whose Kind package kube does not know are hidden, because few of
+	// these objects have pods.
 	hidden bool
 }
 

@@ -87,9 +87,9 @@ func (b *builder) observeOutside(r *history.Record) error {
 	return nil
 }
 
-// remember decodes a committed version of an object and returns its state. It stores what the
-// timeline needs to show later records. These are the time of the commit, the object's owner, and
-// the position of the object's row (track).
+// remember decodes a committed version of an object and returns the fields that the timeline
+// shows. It stores what the timeline needs to show later records: the time of the commit, the
+// object's owner, and the position of the object's row (track).
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -120,8 +120,8 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld frees memory. It drops chart values from before the displayed window: at the start of the
-// window, and every dropEvery records before the start. It drops all commit times every dropEvery
+// dropOld frees memory. It drops chart values from before the displayed window at the start of
+// the window, and before that every dropEvery records. It drops all commit times every dropEvery
 // records, unless the record r is in or near the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
@@ -149,8 +149,8 @@ func (b *builder) updateDisplayed(r *history.Record) {
 // nothing is omitted.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted says in one sentence which records the timeline does not show. It returns "" if the
-// timeline shows all records.
+// omitted returns a sentence that says which records the timeline does not show. It returns "" if
+// the timeline shows all records.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

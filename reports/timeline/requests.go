@@ -93,8 +93,8 @@ func (b *builder) response(r *history.Record) {
 	}
 }
 
-// answer describes a response in a text: the HTTP status code, the reason, and what the API server
-// did. An example is "504, never reached the API server".
+// answer returns a text about a response: the HTTP status code, the reason, and what the API
+// server did. An example is "504, never reached the API server".
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// These are the resources whose objects the timeline shows in a special way. For example, pods
-// share tracks (rows).
+// These resources need code of their own in this package. Pods share tracks (rows) and are
+// counted in charts. A Service shares a chart with its Endpoints, whose track follows the
+// Service's track. Requests for leases have a track of their own.
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -41,10 +42,10 @@ type trackOrder struct {
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner, such as "deployments.apps web". It is empty if the object
-	// has no owner, or if the fields family and depth have their final values. The method after
-	// computes these two fields from the owner's position. It then sets parent to the owner's own
-	// parent.
+	// parent is the title of the owner, such as "deployments.apps web", while the fields
+	// family and depth still depend on the position of the owner's track. The method after
+	// computes both fields from this position, and sets parent to the owner's own parent. If
+	// parent is empty, family and depth are final.
 	parent string
 	// below is how much deeper this track is than the owner's track. It is 0 if the field depth
 	// does not depend on the owner's track.
@@ -139,12 +140,12 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 }
 
 // objectTrack returns the index of the track (row of the timeline) that shows an object. It adds
-// the track if it is missing.
+// the track if it is missing. The first of these rules that applies to the object decides:
 //
-//   - Pods of one owner share a track, and so do other objects whose Kind has the role Child.
+//   - Cluster-scoped objects of one resource that package kube knows share a track.
+//   - Objects that are not in the run's namespace share a track.
 //   - Events share a track.
-//   - Objects of other namespaces share a track.
-//   - Cluster-scoped objects of one resource share a track.
+//   - Pods of one owner share a track, and so do ControllerRevisions of one owner.
 //   - Any other object has its own track.
 func (b *builder) objectTrack(o *history.Object) int {
 	kind, known := kube.ByResource(o.Resource)
@@ -169,11 +170,11 @@ type sharedTrack struct {
 	order trackOrder
 }
 
-// sharedTrackOf returns the row of the timeline that an object shares with the owner's other
-// objects of the same Kind.
+// sharedTrackOf returns the track (row of the timeline) of all objects with the Kind and owner of
+// the object o.
 //
-// The owner is that of the object's first version. If the owner changes later, for example because
-// a controller adopts the object, the object stays on this row.
+// The owner is that of the object's first version. If the owner changes later, for example
+// because a controller adopts the object, the object stays on this track.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {

@@ -77,8 +77,8 @@ func replacedIn(text string, tables ...map[string]string) (word, replacement str
 	return "", ""
 }
 
-// lookUp returns the term to use instead of a word. The word may be the plural of a key. The
-// result is "" if the table contains neither.
+// lookUp returns the term to use instead of a word. The word may be a key of the table, or the
+// plural of a key. For any other word, lookUp returns "".
 func lookUp(table map[string]string, word string) string {
 	if replacement := table[word]; replacement != "" {
 		return replacement

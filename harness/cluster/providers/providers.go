@@ -154,7 +154,8 @@ func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// upstreamVersions is the function Versions of the entries "embedded" and "kind" in [All].
+// upstreamVersions returns the versions of the control plane programs. It is the function
+// Versions of the entries "embedded" and "kind" in [All].
 func upstreamVersions(o Options) (map[string]string, error) {
 	return UpstreamVersions(o.UpstreamDir), nil
 }
@@ -219,8 +220,8 @@ func With(needed ...cluster.Capability) []string {
 	return names
 }
 
-// CheckFlags returns an error if the user has set a flag that has no effect on the provider p. The
-// function isSet reports whether the user has set the named flag.
+// CheckFlags returns an error if the user has set a flag that has no effect on the provider p.
+// The argument isSet is a function that reports whether the user has set the named flag.
 func (p Provider) CheckFlags(isSet func(flag string) bool) error {
 	for _, other := range All {
 		for _, flag := range other.Flags {

@@ -113,7 +113,8 @@ func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 }
 
 // confirmed returns a function that makes one run. If the run is in virtual time and fails, the
-// function repeats it on the provider of --confirm.
+// function repeats it on the provider of --confirm. It does not repeat the run if --confirm is
+// none, or if the workload has long pauses (see repeatedPausesMax).
 func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 	once := discardInterrupted(attempt(o))
 	if o.Provider != providers.Virtual || f.confirm == noProvider {
@@ -133,13 +134,12 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 	})
 }
 
-// repeatedPausesMax limits which failed runs gauntlet repeats in real time. Real time does not
-// skip the pauses of a workload. If their sum is above the limit, gauntlet does not repeat the
-// run.
+// repeatedPausesMax is the maximum sum of a workload's pauses with which gauntlet repeats a
+// failed run in real time. Real time does not skip the pauses, as virtual time does.
 const repeatedPausesMax = 10 * time.Minute
 
-// confirmFailure returns a function that makes a run. If the run fails, the function repeats the
-// run on another provider with the same seed.
+// confirmFailure returns a function that makes a run through the argument once. If the run fails,
+// the function repeats the run on another provider with the same seed.
 //
 // The returned function returns the result of the first run. The field Repeated of this result
 // says what the second run showed.
@@ -158,8 +158,8 @@ func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uin
 	}
 }
 
-// describeSecondRun says in a text how a failed run ended when gauntlet repeated it on another
-// provider.
+// describeSecondRun returns a text about the second run of a failed scenario, on another
+// provider: its verdict and its directory. If gauntlet did not repeat the run, the text says why.
 func describeSecondRun(provider string, second *reports.Run, err error) string {
 	if second == nil {
 		return fmt.Sprintf("not repeated on the provider %s: %v", provider, err)
@@ -189,9 +189,9 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// discardInterrupted returns a function that makes a run through the argument once. If ctx ends
-// during the run and no check has failed, the returned function removes the run directory. The
-// verdict of an interrupted run says nothing.
+// discardInterrupted returns a function that makes a run by calling the argument once. If ctx
+// ends during the run and no check has failed, the returned function removes the run directory.
+// The verdict of an interrupted run says nothing.
 func discardInterrupted(once campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		result, err := once(ctx)
@@ -213,8 +213,8 @@ func discardInterrupted(once campaign.Attempt) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns a function that repeats a run as long as the verdict is unknown. The
-// argument times is the maximum number of runs.
+// retryUnknown returns a function that makes a run by calling the argument once. It calls once
+// again as long as the verdict is unknown. The argument times is the maximum number of runs.
 //
 // Repeating can help, because the timing of a run decides whether a trigger matches or a fault
 // finds an object. A failed run is not repeated.
@@ -233,8 +233,8 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns the given runs as an iterator of pairs, the form that package campaign expects.
-// The error in each pair is nil.
+// seriesOf returns an iterator over the functions in a list, in the form that package campaign
+// expects. Each function makes one run. The iterator yields each function with a nil error.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {

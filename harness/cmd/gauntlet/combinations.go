@@ -11,7 +11,8 @@ import (
 )
 
 // combinationsFlags has the values of the flags of "gauntlet coverage scenarios". This command
-// counts what scenarios combine, such as slow pods and a rollout.
+// counts how many scenarios have each combination of pods, operations and faults, such as a
+// rollout of slow pods.
 type combinationsFlags struct {
 	tier      tierFlag
 	generated generateFlags
@@ -57,9 +58,9 @@ the scenarios that the seeds from 1 on generate.`,
 	return cmd
 }
 
-// scenarios returns the named, built-in or generated scenarios that the command reads. The command
-// counts which things these scenarios combine, such as slow pods, a scale operation and late watch
-// events.
+// scenarios returns the named, built-in or generated scenarios that the command reads. The
+// command counts in how many of these scenarios each combination occurs, such as slow pods, a
+// scale operation and late watch events.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if f.seeds == 0 {
 		if err := checkTier(cmd, len(names) > 0); err != nil {

@@ -72,7 +72,9 @@ document instead. Everything else goes to standard error.`,
 	return cmd
 }
 
-// compare makes all pairs of runs, compares the two runs of each pair, and returns the exit code.
+// compare runs each scenario in pairs: once on each of two subjects. It compares the two runs of
+// each pair, writes the reports, and returns the exit code. Without names, it runs the built-in
+// scenarios of the tier.
 func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []string) (int, error) {
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: the number of subjects is %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
@@ -167,8 +169,8 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	return pairs, nil
 }
 
-// comparePairs makes all pairs of runs of one scenario, and compares the two runs of each pair. The
-// argument index is the scenario's position in the lists of pairs.
+// comparePairs makes all pairs of runs of one scenario, compares the two runs of each pair, and
+// returns the results. The options of the runs are pairs[i][side][index].
 func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair
@@ -198,8 +200,8 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	return c, nil
 }
 
-// runSide makes one of the two runs of a pair. It returns the run, and the facts in the run's
-// history that package compare compares.
+// runSide makes one of the two runs of a pair, and repeats it while the verdict is unknown. It
+// returns the last run, and the facts in the run's history that package compare compares.
 func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
 	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {

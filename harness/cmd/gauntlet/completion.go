@@ -132,8 +132,9 @@ func completeStanding(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeEntries offers arguments of "gauntlet list" for shell completion: first a section, then
-// names of entries in that section.
+// completeEntries offers arguments of "gauntlet list" for shell completion. The first argument is
+// the name of a section, such as checks. The further arguments are names of entries in that
+// section.
 func completeEntries(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return reference.SectionNames(), cobra.ShellCompDirectiveNoFileComp

@@ -156,8 +156,9 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	}, err
 }
 
-// start returns a function that makes one run of the search for failures. That function prints the
-// run's progress only with --verbose.
+// start returns a function that makes one run of the search for failures. The function calls its
+// argument onRecord for each record of the run's history. It prints the run's progress only with
+// --verbose.
 func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, *baseline.Baseline, string, func(*history.Record)) (*reports.Run, error) {
 	return func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 		flags := f.runs
@@ -178,9 +179,8 @@ func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario
 }
 
 // shrinkFailures shrinks one scenario for each group of runs in which the same check failed for
-// the same reason. It takes the group's run with the fewest steps and faults. Several groups may
-// have the same such run. shrinkFailures then shrinks the run once, for the check of the first
-// group.
+// the same reason. It takes the group's run with the fewest steps and faults. If this run belongs
+// to several groups, shrinkFailures shrinks it once, for the check of the first group.
 func (f *exploreFlags) shrinkFailures(cmd *cobra.Command, failed []reports.Run) error {
 	done := map[string]bool{}
 	for _, failure := range reports.FailedChecks(failed) {

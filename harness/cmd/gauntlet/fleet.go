@@ -176,7 +176,7 @@ func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
 	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
 	flags.StringVar(&f.pods.Bucket, "store", "", "instead of --claim: the `URL` of a bucket for the results: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or azblob://CONTAINER/PREFIX")
-	flags.StringVar(&f.pods.Secret, "store-secret", "", "the `name` of a Secret with credentials for --store; its values are environment variables, and files in /credentials")
+	flags.StringVar(&f.pods.Secret, "store-secret", "", "the `name` of a Secret with credentials for --store; each key of the Secret becomes an environment variable of the pods, and a file in /credentials")
 	flags.StringVar(&f.pods.ServiceAccount, "service-account", "", "the `name` of the pods' ServiceAccount, which may have access to --store")
 	flags.IntVar(&f.parallelism, "parallelism", 4, "the maximum number of pods at the same time")
 	flags.IntVar(&f.repeat, "retries", 2, "how often Kubernetes repeats an index of the Job after a failure of gauntlet itself; evictions and lost nodes do not count")

@@ -129,9 +129,9 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 	}
 }
 
-// summarizeSearch returns one run that stands for all runs of a search by explore. It has the worst
-// verdict of the failed runs. It also has the results of all their checks, except those with the
-// verdict pass or not-exercised.
+// summarizeSearch returns one run that stands for all runs of a search by explore. The returned
+// run has the worst verdict of the failed runs, or pass if no run failed. It also has the results
+// of the failed runs' checks, except those with the verdict pass or not-exercised.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed runs: %d; search complete: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
 	for _, run := range outcome.Failed {

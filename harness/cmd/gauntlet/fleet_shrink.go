@@ -83,8 +83,8 @@ func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return submitFleet(cmd, cluster, job, fmt.Sprintf("; failure groups: %d", len(plan.Units)), f.detach)
 }
 
-// named reports whether --claim or --store is set. They say where the results are. If neither flag
-// is set, the Job of the campaign says where.
+// named reports whether the flag --claim or --store is set. These flags say where the results of
+// the campaign are. If neither is set, gauntlet reads the place from the campaign's Job.
 func (f *fleetShrinkFlags) named() bool { return f.pods.Claim != "" || f.pods.Bucket != "" }
 
 // plan reads the results of a campaign, and returns a second campaign that shrinks the failures of
@@ -105,8 +105,9 @@ func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campai
 	return merged.Shrinking(cmp.Or(f.name, name+"-shrink"))
 }
 
-// job returns the Job of a campaign that shrinks failures. If no flag says where the results are,
-// its pods are like those of the first campaign's Job.
+// job returns the Job of plan, a campaign that shrinks the failures of an earlier campaign. If
+// neither --claim nor --store is set, the pods of the Job are like those of the earlier
+// campaign's Job.
 func (f *fleetShrinkFlags) job(ctx context.Context, cluster *fleet.Cluster, plan *fleet.Campaign) (*batchv1.Job, error) {
 	if f.named() {
 		f.pods.Namespace = cluster.Namespace

@@ -91,8 +91,8 @@ the credentials of "docker login".`,
 }
 
 // fleetPrograms adds to an image the programs that the pods of "gauntlet fleet" run. It builds
-// programs that are missing. But it does not build the programs of the provider virtual and of
-// object stores, which must exist.
+// gauntlet's other programs and those of the control plane if they are missing. The programs of
+// the provider virtual and of object stores must exist already.
 func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObjectStore bool) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault

@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// orInterrupted calls the function work and returns its results. If ctx ends first, it returns an
-// error at once, although that function still runs. The caller must then end the process.
+// orInterrupted calls its argument work and returns the results. If ctx ends first, orInterrupted
+// returns an error at once, although work still runs. The caller must then end the process.
 //
-// The end of the process cuts the function off. The function must therefore only read files and
-// write reports.
+// The end of the process stops work at any point. Therefore work must only read files and write
+// reports.
 func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type results struct {
 		value T

@@ -68,8 +68,8 @@ func sectionsHelp() string {
 	return formatTable(rows, defaultWidth+5)
 }
 
-// entriesNamed returns the entries of a section with the given names. Without names, it returns
-// all entries of the section.
+// entriesNamed returns the entries with the given names in a section of "gauntlet list", such as
+// checks. Without names, it returns all entries of the section.
 func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, error) {
 	if len(names) == 0 {
 		return s.Entries(), nil
@@ -85,8 +85,9 @@ func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, erro
 	return all, nil
 }
 
-// sectionTables formats a table for each section. If there are several sections, each table has a
-// heading.
+// sectionTables returns the output of "gauntlet list": a table for each section, such as checks.
+// The key of the argument listed is a section's name, and the value has the entries that its
+// table lists. If there are several sections, the section's name is the heading of each table.
 func sectionTables(sections []reference.Section, listed map[string][]reference.Entry, width int) string {
 	var out strings.Builder
 	for i := range sections {
@@ -102,7 +103,8 @@ func sectionTables(sections []reference.Section, listed map[string][]reference.E
 	return out.String()
 }
 
-// sectionRows returns the rows of a section's table. The first row is the header.
+// sectionRows returns the rows of the table that "gauntlet list" prints for a section, such as
+// checks. The first row is the header. Each further row is an entry.
 func sectionRows(s *reference.Section, entries []reference.Entry) [][]string {
 	header := []string{"NAME"}
 	for _, column := range s.Columns {

@@ -41,7 +41,8 @@ func main() {
 }
 
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
-// the exit code for the command's verdicts, and err is the command's error.
+// the exit code for the command's verdicts, and err is the command's error. Without an error,
+// exitCode returns verdicts.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {

@@ -98,9 +98,9 @@ mutants matrix" in the source tree.`,
 	return cmd
 }
 
-// fillMatrix makes the runs whose results are missing in the matrix, until the time budget is used
-// up. The matrix says which mutants each scenario detects. A mutant is a controller that is broken
-// on purpose.
+// fillMatrix makes the runs whose results are missing in the matrix. The matrix says which
+// mutants each scenario detects. A mutant is a controller that is broken on purpose. fillMatrix
+// starts no run after the time of --budget has passed.
 func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) error {
 	names, err := f.matrix.names()
 	if err != nil {
@@ -156,8 +156,8 @@ func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "m
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
 // readMatrix returns the matrix of mutants and scenarios, which says which scenarios detect a
-// mutant. It reads the files at paths, and adds the given outcomes of earlier trials. It omits
-// results that are out of date, and ignores files that do not exist.
+// mutant. It reads the files at paths, and adds the given outcomes of mutants in earlier runs. It
+// omits results that are out of date, and ignores files that do not exist.
 func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Matrix, error) {
 	all, texts := mutants.All(), mutants.Texts()
 	matrix := mutant.NewMatrix()

@@ -151,7 +151,8 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 }
 
 // run builds and runs the selected mutants, and returns the exit code. The code is exitFail if no
-// check detected a mutant that a check must detect.
+// check detected one of the mutants, unless it is known that no check can detect it yet. With
+// --general, the code is never exitFail.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
 	trial, builder, err := f.prepare(cmd, selected)
 	if err != nil {
@@ -311,8 +312,8 @@ func withGeneralChecks(all []mutant.Mutant) []mutant.Mutant {
 	return changed(all, func(m *mutant.Mutant) { m.Checks = checks })
 }
 
-// changed returns copies of the mutants. It applies the function change to each copy of a mutant that
-// checks can observe.
+// changed returns copies of the mutants. Its argument change is a function that changes the copy
+// of a mutant. changed does not call it for mutants whose bug no check can observe.
 func changed(all []mutant.Mutant, change func(*mutant.Mutant)) []mutant.Mutant {
 	all = slices.Clone(all)
 	for i := range all {
@@ -340,8 +341,10 @@ func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
 // An outcome says which check detected a mutant.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario on a mutant or on the unmodified controllers. If the run has the verdict
-// that such a subject must have, runOne deletes the run directory, except with --keep-runs.
+// runOne runs a scenario on a mutant or on the unmodified controllers, and returns the run.
+// Without --keep-runs, it deletes the directory of a run with the expected verdict: fail for a
+// mutant, pass or known-upstream for unmodified controllers. With --general, it deletes every run
+// directory.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, err := f.scenarioNamed(name)
 	if err != nil {
@@ -405,9 +408,9 @@ func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, fl
 	return baseline.Learn(histories...)
 }
 
-// removeExecutable removes the executable of the mutant m if a check has detected the mutant, or with
-// --general. It keeps the executable of any other mutant, so that users can investigate. The Builder
-// w has built the executables.
+// removeExecutable removes the executable of the mutant m if a check has detected the mutant.
+// With --general, it always removes the executable. It keeps the executable of a mutant that was
+// not detected, so that users can investigate. The Builder w has built the executables.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected && !f.general {
 		return nil
@@ -425,8 +428,8 @@ func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 }
 
-// writeTable writes TABLE.md, which says for each mutant whether a check detects it, and in which
-// tiers. A tier is a set of scenarios.
+// writeTable writes TABLE.md, which says for each mutant whether a check detects it, and in the
+// scenarios of which tiers. A tier is a set of built-in scenarios.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	matrix, err := readMatrix(outcomes, matrixOfTree(f.tree), f.matrixFile())
 	if err != nil {

@@ -372,7 +372,8 @@ func executables(ctx context.Context, target subject.Target) (gauntlet, ours str
 }
 
 // setUpPrograms builds the programs of the control plane that are missing in the cache. If the
-// target is upstream, it also builds kube-controller-manager.
+// target is upstream and the provider runs it as a process, setUpPrograms also builds
+// kube-controller-manager.
 func setUpPrograms(ctx context.Context, provider providers.Provider, target subject.Target, upstreamDir string) error {
 	if err := provider.Setup(ctx, providers.Options{UpstreamDir: upstreamDir}); err != nil {
 		return buildError(upstreamDir, err)
@@ -397,8 +398,9 @@ func buildError(upstreamDir string, err error) error {
 // scenarios returns the scenarios that the command line selects, which are one of these:
 //
 //   - the named scenarios
-//   - one generated scenario
-//   - the built-in scenarios of the tier that the provider supports
+//   - one generated scenario, if a flag such as --seed or --profile is set and no scenario is
+//     named
+//   - otherwise, the built-in scenarios of the tier that the provider supports
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if len(names) == 0 && isSubjectFile(f.subject) {
 		return nil, errSubjectFileWithoutScenario(f.subject)
@@ -541,11 +543,11 @@ var errCannotStart = errors.New("a run could not start")
 // runAll makes all the runs, prints the verdicts and returns the exit code. The argument parallel
 // is the maximum number of runs at the same time.
 //
-// It repeats a run while the verdict is unknown. The argument times is the maximum number of
-// attempts. If the cluster has no room for one of several runs, it skips that run. After any other
-// failed start, or after an interrupt, no further run starts.
+// runAll repeats a run while the verdict is unknown. The argument times is the maximum number of
+// attempts. If the cluster has no room for one of several runs, runAll skips that run. After any
+// other failed start, or after an interrupt, no further run starts.
 //
-// In the formats JSON and YAML, it prints each run to standard output when the run ends. It prints
+// In the formats JSON and YAML, runAll prints each run to standard output when the run ends, and
 // everything else to standard error.
 func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))

@@ -27,8 +27,9 @@ import (
 const runsPerBaseline = 3
 
 // useBaseline prepares shrink for a check that compares a run with a baseline. A baseline is what
-// runs without faults have in common. useBaseline reads the baseline in the run directory path.
-// This baseline is also valid for all other scenarios with the same workload.
+// runs without faults have in common. useBaseline reads the baseline in the run directory path,
+// and stores it in f.baselines. This baseline is also valid for all other scenarios with the same
+// workload. For a check that needs no baseline, useBaseline does nothing.
 func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) error {
 	if c, known := check.Find(f.check); !known || !c.NeedsBaseline {
 		return nil

@@ -63,8 +63,8 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
 // setOperator sets the controllers under test of a scenario. The argument o describes these
-// controllers, and comes from a subject file. If the scenario itself declares custom Kinds in its
-// field operator, workloads can still use them.
+// controllers, and comes from a subject file. The workload can still use the kinds that the
+// scenario itself declares in its field operator.
 //
 // setOperator returns an error if the workload creates no object that one of the controllers
 // reconciles.

@@ -71,8 +71,9 @@ same lines and the reports of all runs.
 	return cmd
 }
 
-// run makes one run for each write of the program under test and each fault at this write. It
-// returns the exit code for the verdicts.
+// run learns the writes of each subject from a run without faults. For each write and each fault
+// in f.faults, it then makes one run in which the fault is injected at this write. run returns
+// the exit code for the verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: --from must be at least 1, and --to must be 0 or not less than --from", f.from, f.to)
@@ -101,7 +102,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all), Planned: len(all)})
 }
 
-// plan returns a function for each combination of a write of the program under test and a fault.
+// plan returns a function for each combination of a write of the subject and a fault in actions.
 // The function makes one run, in which the fault is injected at the write.
 //
 // plan first makes a run without faults to learn the writes. It omits writes that the API server
@@ -135,8 +136,8 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// subjectWrites makes a run without faults and returns the tested program's writes in this run. It
-// returns an error if a check failed.
+// subjectWrites makes a run without faults, and returns the writes of the program under test in
+// this run. It deletes the run directory. It returns an error if a check failed.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]explore.LearntWrite, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)
 	if err != nil {

@@ -53,8 +53,8 @@ func recordText(record *history.Record) string {
 	return strings.TrimSpace(text)
 }
 
-// keepUpUntilInterrupt prints how to reach a control plane that stays up, and returns when ctx
-// ends.
+// keepUpUntilInterrupt prints the command that sets KUBECONFIG for a control plane that stays up.
+// It returns when ctx ends.
 func (t *terminal) keepUpUntilInterrupt(ctx context.Context, kubeconfig string) {
 	fmt.Fprintf(t.out, "The control plane stays up until Ctrl-C. To use it:\n\n    export KUBECONFIG=%s\n\n", kubeconfig)
 	<-ctx.Done()

@@ -134,8 +134,8 @@ func commandNames(parent *cobra.Command) []string {
 }
 
 // countArguments returns a function that validates the arguments of a command. The function
-// refuses empty arguments, and arguments that the given check refuses. Its error says which
-// arguments were found, and which are expected.
+// refuses empty arguments, and arguments for which the argument check returns an error. Its own
+// error says which arguments were found, and which are expected.
 func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -201,8 +201,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
 }
 
-// expectedValue says which values a flag accepts. For a flag type of this project, it takes the
-// text from the error that the type's method Set returned.
+// expectedValue returns a text that says which values a flag accepts. For a flag type of this
+// project, it takes the text from the error that the type's method Set returned.
 func expectedValue(invalid *pflag.InvalidValueError) string {
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
@@ -214,8 +214,8 @@ func expectedValue(invalid *pflag.InvalidValueError) string {
 	return words
 }
 
-// valueWords says which values a flag of a standard type accepts. It returns "" for a type of this
-// project.
+// valueWords returns a text that says which values a flag of a standard type accepts. It returns
+// "" for a type of this project.
 func valueWords(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "uint64":

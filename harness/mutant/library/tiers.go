@@ -11,8 +11,8 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// ChooseTiers returns the scenarios that the tiers quick and default (two sets of scenarios) should
-// have. It chooses by the results in a matrix, which says which scenarios detect a mutant.
+// ChooseTiers returns the scenarios that the tiers quick and default should have. It chooses by
+// the results in a matrix, which says which scenarios detect a mutant.
 func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	faults := map[string][]string{}
 	for _, s := range scenarios.All() {
@@ -61,7 +61,7 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 }
 
 // Scenarios returns the names of a tier's scenarios that can run on the embedded control plane.
-// Tiers are measured only there. A tier is a set of scenarios, such as quick.
+// Tiers are measured only there.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {
@@ -72,8 +72,8 @@ func Scenarios(tier scenarios.Tier) []string {
 	return names
 }
 
-// Rates returns for each tier (set of scenarios) which share of the mutants its scenarios detect.
-// The results come from the matrix.
+// Rates returns for each tier which share of the mutants its scenarios detect. The results come
+// from the matrix.
 func Rates(matrix *mutant.Matrix) []mutant.Column {
 	var columns []mutant.Column
 	for _, tier := range scenarios.Tiers {

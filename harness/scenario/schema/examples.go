@@ -20,7 +20,8 @@ faults:
 exercises: [expectations, converged]`
 
 // OperationExamples has a YAML example of each operation for the reference documentation. Each
-// example is the section workload of a scenario file. The key is the name of the operation.
+// example is the top-level field workload of a scenario file. The key is the name of the
+// operation.
 var OperationExamples = map[string]string{
 	"create": `
 workload:
@@ -96,9 +97,9 @@ workload:
   - publish: {name: web, type: ExternalName, externalName: example.com}`,
 }
 
-// TriggerExamples has a YAML example of each trigger for the reference documentation. Each example
-// is the section faults of a scenario file. The key is the name of the trigger's field, such as
-// event.
+// TriggerExamples has a YAML example of each trigger for the reference documentation. Each
+// example is the top-level field faults of a scenario file. The key is the name of the trigger's
+// field, such as event.
 var TriggerExamples = map[string]string{
 	"request": `
 faults:

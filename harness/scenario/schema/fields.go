@@ -88,8 +88,8 @@ func Triggers() []Field {
 	return all
 }
 
-// fieldsOf returns descriptions of the fields of a struct of package scenario, such as Cluster, for
-// users.
+// fieldsOf returns the descriptions that users see of the fields of a struct of package scenario,
+// such as Cluster. For a fault or a step, it adds the fault types or the operations.
 func fieldsOf(of reflect.Type) []Field {
 	var all []Field
 	for _, field := range scenario.FieldsOf(of) {

@@ -66,8 +66,8 @@ A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the
 	return []byte(p.String())
 }
 
-// await adds the section about the field await of a step to the page, with a table of the
-// conditions.
+// await adds a section about the field await of a workload step to the page. The section has a
+// table of the conditions that await can wait for.
 func (p *page) await() {
 	p.line("\n### await\n\n%s\n", p.comments["Await"])
 	p.fields(awaitType)
@@ -96,8 +96,8 @@ func (p *page) await() {
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
 
-// kinds adds a table to the page. The table lists for each kind the fields of a scenario's operation
-// "create".
+// kinds adds a table to the page. For each kind of object, the table lists the fields that a
+// create operation of a scenario may have.
 func (p *page) kinds() {
 	p.line("\n### Kinds\n\nA step can act only on an object that an earlier step creates. A create step has these fields besides kind and name:\n\n| kind | fields of create |\n|---|---|")
 	for _, kind := range scenario.Kinds() {
@@ -124,8 +124,8 @@ func namedGenericKinds() []string {
 	return slices.DeleteFunc(namedKinds(), func(name string) bool { return !scenario.Kind(name).IsGeneric() })
 }
 
-// operation adds the section about an operation, such as scale, to the page. The section has a
-// table of the fields and an example.
+// operation adds a section about an operation, such as scale, to the page. The section has a
+// table of the operation's fields and an example.
 func (p *page) operation(op scenario.OperationFormat) {
 	p.line("\n### %s\n\n%s\n", op.Name, p.comments[op.Type.Name()])
 	p.fields(op.Type)

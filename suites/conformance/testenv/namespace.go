@@ -30,8 +30,8 @@ import (
 )
 
 // Namespace is the Kubernetes namespace of one spec, which is a Ginkgo test. Its methods send
-// requests with administrator rights. If the API server returns an error, a method fails the
-// spec, except if the method returns an error.
+// requests with administrator rights. If the API server returns an error, a method without a
+// result of type error fails the spec. Other methods return the error.
 type Namespace struct {
 	Name  string
 	env   *Env

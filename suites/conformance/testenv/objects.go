@@ -323,7 +323,8 @@ func (e *Endpoints) String() string {
 	return fmt.Sprintf("%s: %s; labels %v; annotations %v", RefOf(e.rawEndpoints), strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// abbreviate returns the first 6 elements of a list as text, and says how many more there are.
+// abbreviate returns the first 6 elements of a list as text. If there are more, the text ends
+// with their number.
 func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {

@@ -84,8 +84,8 @@ func (r *subjectRecorder) faultsFired(kind string) int {
 	return count
 }
 
-// recentTraffic describes the tested program's last watch events and writes in a namespace, except
-// writes of Event objects. It returns at most 24 lines, oldest first.
+// recentTraffic returns the tested program's last watch events and writes in a namespace as text,
+// except writes of Event objects. It returns at most 24 lines, oldest first.
 func (r *subjectRecorder) recentTraffic(namespace string) []string {
 	const maxLines = 24
 	r.mu.Lock()

@@ -73,7 +73,7 @@ func (s *store) advance(kind, version string) {
 	}
 }
 
-// change calls the function edit, which modifies the store. It then checks the invariants, and
+// change calls its argument edit, which modifies the store. It then checks the invariants, and
 // wakes all waits.
 func (s *store) change(edit func()) {
 	s.mu.Lock()

@@ -107,8 +107,8 @@ func needed(r *history.Request) Permission {
 
 // refused reports whether the API server denied a request because a permission was missing.
 //
-// For creates it returns false: a quota or a terminating namespace also causes status 403. The
-// permission for a denied create is nevertheless in Requested.Permissions.
+// For creates, refused always returns false, because a quota or a terminating namespace also
+// causes status 403. The permission for a denied create is nevertheless in Requested.Permissions.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }
