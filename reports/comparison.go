@@ -115,8 +115,8 @@ func (c *Comparison) summarize() comparisonSummary {
 
 // summarizePair returns the content of the HTML page about the pair with index i.
 //
-// It has only the differences of this pair, but the costs of all pairs. The costs of one pair are
-// too few for the statistical test.
+// The content has only the differences of this pair, but the costs of all pairs. The costs of one
+// pair are too few for the statistical test.
 func (c *Comparison) summarizePair(i int) comparisonSummary {
 	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
 	pair := pairSummary{Pair: &c.Pairs[i]}
@@ -182,7 +182,7 @@ func (c *Comparison) distinct() []distinctDifference {
 // isSetAside reports whether reports show a difference only in a group of differences with the
 // same reason.
 //
-// It returns true for accepted differences, declared differences between end states, and
+// isSetAside returns true for accepted differences, declared differences between end states, and
 // differences that are not compared. It returns false for an aborted workload, because this
 // explains why other differences are not compared.
 func isSetAside(d compare.Difference) bool {
@@ -212,9 +212,9 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns the verdict fail if no rule allows one of the differences, or if both subjects
-// violate a guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the
-// comparison has no pair of runs.
+// Verdict returns the verdict fail if a difference is undeclared, which means that no rule allows
+// it. It also returns fail if both subjects violate a guarantee. Otherwise it returns pass, or
+// unknown if the comparison has no pair of runs.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {

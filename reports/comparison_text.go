@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Compared writes comparisons as text for a terminal. For each scenario, it writes the important
-// differences one by one, and counts the others by reason. It also writes the costs.
+// Compared writes comparisons as text for a terminal. For each scenario, it writes the undeclared
+// and the other differences that need attention one by one; see isSetAside. It only counts the
+// remaining differences, by reason. It also writes the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }

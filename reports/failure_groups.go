@@ -107,7 +107,7 @@ type failureGroup struct {
 	reason    string   // the reason of the failure in the smallest run
 }
 
-// title names the check and the resource of the failure, such as "max-surge of pods". For a
+// title returns the check and the resource of the failure, such as "max-surge of pods". For a
 // failure of the whole run, which belongs to no check, it returns "the run itself".
 func (s failureKey) title() string {
 	switch {
@@ -127,8 +127,9 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText names the scenario of the group's run with the fewest steps and faults. It also says
-// how many other scenarios have the same failure. An example is "rollout and 2 more".
+// scenarioText returns the name of the scenario of the group's run with the fewest steps and
+// faults. The text also says how many other scenarios have the same failure. An example is
+// "rollout and 2 more".
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)

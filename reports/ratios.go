@@ -85,8 +85,8 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 // findingText returns the result of the statistical test in a word that fits the metric. For
 // example, the result of a shorter duration is "faster", not "less".
 //
-// It returns "too few pairs" if the subjects' values differ, but there are too few pairs for the
-// test.
+// findingText returns "too few pairs" if the subjects' values differ, but there are too few pairs
+// for the test.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):

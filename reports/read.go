@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// ReadDirectory reads the runs from the file verdicts.json that [WriteFiles] wrote to a directory.
-// It accepts the versions 1 and 2 of the format.
+// ReadDirectory returns the runs in the file verdicts.json that [WriteFiles] wrote to a
+// directory. It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := inputfile.Read(path)

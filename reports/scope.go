@@ -36,10 +36,10 @@ func appliesTo(id string, controllers []kube.Controller) bool {
 	return !ok || c.Scope.AppliesTo(controllers)
 }
 
-// listedResults divides the run's results into those with a row in the table of checks and all
-// others. The worst verdict is first.
+// listedResults returns the run's results in two lists, each with the worst verdict first. The
+// results in the first list have a row in the table of checks.
 //
-// The result inapplicable has unexercised checks that apply only to controllers that are not under
+// The list inapplicable has unexercised checks that apply only to controllers that are not under
 // test. Reports show these checks apart from the table.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)

@@ -143,8 +143,8 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 // resultTable writes a table with the verdict of each check of one run. If all checks are unknown
 // for the same reason, it writes no table. The method failures has already written the reason.
 //
-// It omits the column scope if the terminal is narrow. It also omits this column if this version
-// of gauntlet knows none of the checks.
+// resultTable omits the column scope if the terminal is narrow. It also omits this column if this
+// version of gauntlet knows none of the checks.
 func (p layout) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 || run.Undecided() {
 		return

@@ -133,7 +133,7 @@ func (b *Baseline) Write(path string) error {
 	return os.WriteFile(path, append([]byte(header), text...), 0o644)
 }
 
-// Read reads a baseline from the YAML file at path. An error names the file, what was found and
+// Read returns the baseline in the YAML file at path. An error names the file, what was found and
 // what was expected.
 func Read(path string) (*Baseline, error) {
 	text, err := inputfile.ReadText(path)

@@ -46,9 +46,10 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
-// send reads a write request of the controllers under test. If the request creates or deletes an
-// object, send stores the request until the response arrives. It ignores objects whose names the
-// API server generates (generateName), because these names differ between runs.
+// send adds the resource of a write request to the resources that the controllers under test
+// write. If the request creates or deletes an object, send stores the request until the response
+// arrives. It ignores objects whose names the API server generates (generateName), because these
+// names differ between runs.
 func (o *Observer) send(r *history.Request) {
 	for _, resource := range []string{r.Resource, r.Resource + statusSuffix} {
 		if (resource == r.Resource || r.Subresource == "status") && !slices.Contains(o.written, resource) {

@@ -59,8 +59,8 @@ func (o *Observer) Observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object. If the object has disappeared and the controllers
-// under test have not deleted it, commit counts it as lost.
+// commit updates the facts with a committed version of an object. If the object has disappeared
+// and the controllers under test have not deleted it, commit counts it as lost.
 func (o *Observer) commit(c *history.Commit) {
 	key := c.Object.Ref.String()
 	if c.Type != history.Deleted {

@@ -28,8 +28,8 @@ type Aborted struct {
 // abortedAt returns a description of the failed step that aborted the workload. It returns nil if
 // the argument step is nil, which means that no step failed.
 //
-// It sets KnownIssue if a check found a known upstream issue in the object that the step waited
-// for.
+// The description has a KnownIssue if a check found a known upstream issue in the object that the
+// step waited for.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -53,8 +53,8 @@ type knownFailure struct {
 
 // knownFailures returns the violations in a run that a known upstream issue explains.
 //
-// It reads only checks with the verdict known-upstream. A check with the verdict fail also has
-// violations that no known issue explains.
+// knownFailures reads only checks with the verdict known-upstream, because a check with the
+// verdict fail also has violations that no known issue explains.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -81,13 +81,14 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns one difference for each run whose workload was aborted.
+// workloadDifferences returns the differences between two workloads of which at least one was
+// aborted. It returns none if both workloads completed.
 //
-//   - If a known upstream issue aborted the workload, the classification is NotCompared.
-//   - Otherwise, the method classify later sets the classification Undeclared, because no rule
-//     allows an aborted workload.
-//   - If both workloads were aborted at the same step, the result is that of the function
-//     sameStepDifference.
+//   - If both workloads were aborted at the same step, the result is that of sameStepDifference.
+//   - Otherwise there is one difference for each aborted workload. If a known upstream issue
+//     aborted the workload, the classification is NotCompared.
+//   - For any other aborted workload, the method classify later sets the classification
+//     Undeclared, because no rule allows it.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -174,8 +175,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 // early. A known upstream issue aborted this run at a step that the other run, the longer one,
 // completed.
 //
-// It returns true if the longer run changed the object during or after this step. It also returns
-// true if the aborted run failed while it waited for the object or for its owner.
+// dependsOnMissingSteps returns true if the longer run changed the object during or after this
+// step. It also returns true if the aborted run failed while it waited for the object or for its
+// owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {

@@ -85,13 +85,13 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences returns the differences between the run of a subject (controllers under test) and the
-// base run. The worst classification is first.
+// Differences returns the differences between the run of a subject (controllers under test) and
+// the base run. The worst classification is first.
 //
-// It compares the completed steps, the verdicts, the end states and the milestones, such as
-// rollouts. The rules in [Deliberate] apply only if the subject is --subject=ours and the base is
-// another one. The rules in [Incomparable] apply only if a known upstream issue aborted one run. If
-// a run is incomplete, only failed checks are compared.
+// Differences compares the completed steps, the verdicts, the end states and the milestones, such
+// as rollouts. The rules in [Deliberate] apply only if the subject is --subject=ours and the base
+// is another one. The rules in [Incomparable] apply only if a known upstream issue aborted one
+// run. If a run is incomplete, only failed checks are compared.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
@@ -131,7 +131,7 @@ type ruleTable struct {
 // classify sets the difference's classification and reason from the first rule that covers the
 // difference. If no rule covers the difference, the classification becomes Undeclared.
 //
-// It does nothing if the difference already has a classification.
+// classify does nothing if the difference already has a classification.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return

@@ -127,8 +127,9 @@ func (n *names) ownerPrefix(o *history.Object) string {
 // templateHash returns a short hash of a ReplicaSet's pod template, for the ReplicaSet's stable
 // name. The hash has four hexadecimal digits in angle brackets, such as "<a1b2>".
 //
-// It ignores the label pod-template-hash, because the label's value depends on the implementation
-// of the Deployment controller. It returns "?" if the ReplicaSet cannot be decoded.
+// The hash ignores the label pod-template-hash, because the label's value depends on the
+// implementation of the Deployment controller. templateHash returns "?" if the ReplicaSet cannot
+// be decoded.
 func (n *names) templateHash(o *history.Object) string {
 	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {

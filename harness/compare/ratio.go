@@ -184,8 +184,8 @@ const significance = 0.05
 // Finding tests whether the values of the controllers under test differ from those in the base
 // runs. It returns the finding and the p-value of the test.
 //
-// It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin pairs,
-// the finding is always Same.
+// The test is the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin
+// pairs, the finding is always Same.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
 	// NewSample sorts its argument, so it gets a copy. The values of r keep the order of the

@@ -114,8 +114,9 @@ const (
 	Events MilestoneKind = "events"
 )
 
-// SideOf reads a run from the records of its history. The argument results has the results of the
-// run's checks. It returns an error if a record cannot be read.
+// SideOf returns what a comparison needs of a run, from the records of the run's history. The
+// argument results has the results of the run's checks. SideOf returns an error if a record
+// cannot be read.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
 	decoder := objects.NewDecoder()
 	o := &observer{decoder: decoder, names: newNames(decoder), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}

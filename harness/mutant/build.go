@@ -44,7 +44,7 @@ const ourCommand = "controllers/cmd/workload-controller-manager"
 // Preflight returns an error if it is certain that the mutants cannot be built. For example, the
 // go command is missing, or the source tree does not contain the text that an edit replaces.
 //
-// It builds nothing, and does not check the edits of upstream's source.
+// Preflight builds nothing, and does not check the edits of upstream's source.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("found no go command in PATH; expected Go, which builds the mutants: %w", err)

@@ -29,8 +29,8 @@ type Gaps struct {
 	mu sync.Mutex // guards the fields of Matrix, and calls of Save
 }
 
-// Fill makes the runs whose results a matrix of mutants and scenarios lacks. It stops when
-// [Gaps.More] returns false, and another call continues with the remaining runs.
+// Fill makes the runs whose results a matrix of mutants and scenarios lacks. Fill starts no run
+// after [Gaps.More] has returned false. Another call of Fill makes the remaining runs.
 //
 // First, the unmodified controllers run each scenario. Then each mutant runs the scenarios that
 // the unmodified controllers pass. The scenario that most likely detects the mutant runs first.

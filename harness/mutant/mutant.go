@@ -79,8 +79,8 @@ func (m *Mutant) Fingerprint() string {
 	return fingerprint(m.Base, m.Edits, m.Scenarios, m.Texts)
 }
 
-// Apply applies the mutant's edits and returns the new contents of the edited files, by the files'
-// paths. The function read returns the original content of a file.
+// Apply applies the mutant's edits and returns the new contents of the edited files, by the
+// files' paths. The argument read returns the original content of a file.
 //
 // Apply returns an error if an edit's old text does not occur exactly once in its file. It also
 // returns an error if an edited file is not valid Go.

@@ -73,7 +73,8 @@ type Subject struct {
 	Executable string // the path of the executable
 }
 
-// String names the subject in progress messages: the mutant's ID, or "unmodified ours".
+// String returns the name of the subject for progress messages: the mutant's ID, or a text such
+// as "unmodified ours".
 func (s Subject) String() string {
 	if s.Mutant == "" {
 		return "unmodified " + string(s.Base)

@@ -19,8 +19,8 @@ func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 // MakeParams converts a struct with yaml tags to the parameters of a fault. Go code that creates
 // scenarios uses it.
 //
-// It omits fields with a zero value. When the fault type decodes the parameters, such fields keep
-// their defaults.
+// MakeParams omits fields with a zero value. When the fault type decodes the parameters, such
+// fields keep their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {

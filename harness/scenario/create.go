@@ -232,8 +232,8 @@ func (v *validator) createFields(path string, c *Create) {
 	}
 }
 
-// deployment checks the fields that only a create operation of kind Deployment has, such as
-// maxSurge. It records an error for each invalid value.
+// deployment records an error for each invalid value in the fields for a Deployment. These are
+// the fields that only a create operation of this kind has, such as maxSurge.
 func (v *validator) deployment(path string, c *Create) {
 	oneOf(v, path+".strategy", c.Strategy, RollingUpdate, Recreate)
 	if c.Version != "" {
@@ -271,8 +271,8 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
-// service checks the fields that only a create operation of kind Service has, such as ports. It
-// records an error for each invalid value.
+// service records an error for each invalid value in the fields for a Service. These are the
+// fields that only a create operation of this kind has, such as ports.
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
 		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected only one of the two fields")

@@ -91,8 +91,8 @@ func (v *validator) externalWorkload(external *ExternalWorkload) {
 	v.bounded("externalWorkload", external)
 }
 
-// operator checks the field operator, which describes controllers under test that are not part
-// of Kubernetes. A scenario without the field is valid.
+// operator records the errors about the field operator, which describes controllers under test
+// that are not part of Kubernetes. A scenario without the field is valid.
 func (v *validator) operator(o *Operator) {
 	if o == nil {
 		return
@@ -109,8 +109,8 @@ func (v *validator) operator(o *Operator) {
 	}
 }
 
-// externalKind checks one kind in the list operator.kinds. The argument before has the preceding
-// items of the list, which must not contain the same kind.
+// externalKind records the errors about one kind in the list operator.kinds. The argument before
+// has the preceding items of the list, which must not contain the same kind.
 func (v *validator) externalKind(path string, kind ExternalKind, before []ExternalKind) {
 	v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
 	v.groupVersion(path+".apiVersion", kind.APIVersion)
@@ -125,9 +125,9 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 }
 
-// externalController checks one controller of the list operator.controllers. The argument before
-// has the preceding items of the list, which must not have the same name. All kinds that the
-// controller names must be known.
+// externalController records the errors about one controller in the list operator.controllers.
+// The argument before has the preceding items of the list, which must not have the same name. All
+// kinds that the controller names must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)

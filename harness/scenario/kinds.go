@@ -198,9 +198,9 @@ func (s *Scenario) Controllers() []kube.Controller {
 
 // ObservedKinds returns the kinds of the objects whose changes a run of the scenario records.
 //
-// These are the kinds that the workload creates. They also include the kinds that the default
-// controllers and the controllers under test read or write. The kinds of [kube.Kinds] come first,
-// in the order of that table.
+// The observed kinds are those that the workload creates, and those that the default controllers
+// and the controllers under test read or write. The kinds of [kube.Kinds] come first, in the
+// order of that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // without names, ControllersNamed returns the default controllers and no error
 	observed := kube.Observed(append(always, s.Controllers()...))
@@ -249,8 +249,8 @@ func resourcesOf(of []kube.Kind) []string {
 // NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object, and nil
 // otherwise. The error has the position of the field kind in the create step.
 //
-// Such a scenario must not run on an existing cluster. After the run, gauntlet deletes only the
-// namespace of the run, so the cluster-scoped object would remain.
+// A scenario with a cluster-scoped object must not run on an existing cluster. After the run,
+// gauntlet deletes only the namespace of the run, so the cluster-scoped object would remain.
 func (s *Scenario) NeedsOwnControlPlane() error {
 	for i := range s.Workload {
 		create, ok := s.Workload[i].Operation.(*Create)

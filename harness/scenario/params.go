@@ -29,7 +29,7 @@ func (p Params) Resources() []string {
 	return withResources(*p.kinds)
 }
 
-// ParseParams reads the parameters of one fault from a YAML mapping that does not belong to a
+// ParseParams returns the parameters of one fault, from a YAML mapping that does not belong to a
 // scenario. The argument fault is the name of the fault type. Errors begin with the file, and
 // name the fault type.
 func ParseParams(file, fault string, data []byte) (Params, error) {
@@ -121,8 +121,8 @@ func (f *Fault) options() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For, "mustFire": &f.MustFire}
 }
 
-// decodeNode reads a fault from a YAML mapping. The mapping may have the fields of
-// [Fault.options]. The only other field has the name of the fault type as its key, and the
+// decodeNode sets the fields of the fault f from a YAML mapping. The mapping may have the fields
+// of [Fault.options]. The only other field has the name of the fault type as its key, and the
 // parameters as its value.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from, for and mustFire"
@@ -144,7 +144,8 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// decodeParams reads the name of the fault type and the parameters from one field of a fault.
+// decodeParams sets f.Name and f.Params from one field of a fault in YAML. The key of the field
+// is the name of the fault type, and the value has the parameters.
 //
 // If the fault already has a fault type, decodeParams returns an error. The text in the argument
 // expected is the end of the error message.

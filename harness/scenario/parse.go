@@ -21,12 +21,12 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 	return Parse(path, data, further...)
 }
 
-// Parse reads a scenario from YAML, sets the defaults of omitted fields and validates all fields.
-// The error has one line for each mistake in the file.
+// Parse returns the scenario in a YAML text. It sets the defaults of omitted fields and validates
+// all fields. The error has one line for each mistake in the file.
 //
-// The argument file is the name of the file for error messages. The argument further has functions
-// that check what this package does not know, such as the parameters of faults. Parse calls them
-// even if the scenario is invalid.
+// The argument file is the name of the file for error messages. The argument further has
+// functions that check what this package does not know, such as the parameters of faults. Parse
+// calls them even if the scenario is invalid.
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {

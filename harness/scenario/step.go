@@ -91,8 +91,8 @@ const (
 	stepAwait = "await"
 )
 
-// decodeNode reads a step from YAML: the fields after and await, and one field with the name of
-// the operation.
+// decodeNode sets the fields of the step s from YAML. The mapping has the fields after and await,
+// and one field with the name of the operation.
 func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	words := append(append([]string{stepAfter}, operationNames()...), stepAwait)
 	fields, ok := from.value.(mapping)

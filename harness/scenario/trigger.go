@@ -211,8 +211,8 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of describes the objects that a trigger matches. The text begins with a space, such as " of
-// pods of ReplicaSet/web-*".
+// of returns a text about the objects that a trigger matches. The text begins with a space, such
+// as " of pods of ReplicaSet/web-*". It is "" if all arguments are empty.
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {

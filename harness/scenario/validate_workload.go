@@ -76,8 +76,9 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks whether the object of step i exists when the step begins. It reports an error if
-// an operation needs a missing object, or creates an object that exists.
+// presence reports an error if the operation of step i needs an object that does not exist. It
+// also reports an error if the operation creates an object that exists, or if an await waits for
+// a missing object.
 //
 // The argument objects has the objects that earlier steps have created. presence updates this map
 // for the checks of later steps.

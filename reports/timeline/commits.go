@@ -47,8 +47,8 @@ type state struct {
 	selector map[string]string
 }
 
-// stateOf reads the fields of an object's version that the timeline shows. It returns an error if
-// the object cannot be decoded.
+// stateOf returns the fields of an object's version that the timeline shows. It returns an error
+// if the object cannot be decoded.
 func (b *builder) stateOf(o *history.Object) (state, error) {
 	s := state{resource: o.Resource, terminating: o.Terminating()}
 	decoded, err := b.decoder.Decode(o)

@@ -88,11 +88,11 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld frees memory at the start of the displayed window, the part of the history that is drawn
-// in full. It drops earlier values, because the charts do not show them, but keeps the last value
-// of each line.
+// dropOld frees memory at the start of the displayed window, the part of the history that is
+// drawn in full. It drops earlier values, because the charts do not show them, but keeps the last
+// value of each line.
 //
-// It also drops deleted objects, except owners that still have pods.
+// dropOld also drops deleted objects, except owners that still have pods.
 func (c *counts) dropOld() {
 	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
 	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
@@ -234,8 +234,9 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 
 // owner updates the charts after a new version of an object that can control pods.
 //
-// It adds a chart for the object, unless the chart of the object's controller includes the
-// object's pods. For example, the chart of a Deployment includes the pods of its ReplicaSets.
+// The method owner adds a chart for the object, unless the chart of the object's controller
+// includes the object's pods. For example, the chart of a Deployment includes the pods of its
+// ReplicaSets.
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
 	owner.deleted = deleted

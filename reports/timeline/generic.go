@@ -5,7 +5,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// readGeneric reads the fields that objects of many Kinds have, such as spec.replicas and
+// readGeneric sets the fields of s that objects of many Kinds have, such as spec.replicas and
 // status.conditions. It is for Kinds without a decoder of their own, such as custom resources. It
 // ignores an object whose body is not a JSON object.
 func (s *state) readGeneric(d *objects.Decoder, o *history.Object) {

@@ -143,7 +143,8 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 // the track if it is missing. The first of these rules that applies to the object decides:
 //
 //   - Cluster-scoped objects of one resource that package kube knows share a track.
-//   - Objects that are not in the run's namespace share a track.
+//   - Objects in other namespaces share a track, and so do objects of a namespaced Kind whose
+//     namespace is unknown.
 //   - Events share a track.
 //   - Pods of one owner share a track, and so do ControllerRevisions of one owner.
 //   - Any other object has its own track.

@@ -144,8 +144,8 @@ func workers(nodes int) int {
 	return nodes
 }
 
-// startExisting prepares an existing cluster for a run. It is the function Start of the entry
-// "existing" in [All].
+// startExisting prepares an existing cluster for a run, and returns the cluster. It is the
+// function Start of the entry "existing" in [All].
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := existing.Start(ctx, o.existing())
 	if err != nil {

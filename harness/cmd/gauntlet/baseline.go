@@ -62,8 +62,9 @@ the command prints the verdict, and still writes the file.`,
 	return cmd
 }
 
-// learn runs the scenario without faults and writes the baseline, which is what these runs have in
-// common. It prints the verdicts of runs in which a check failed, and returns the exit code.
+// learn runs the scenario without faults and writes the baseline, which is what these runs have
+// in common. It prints the verdicts of runs in which a check failed, and returns the exit code;
+// see learnFrom.
 func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if f.runs < 1 {
 		return exitPass, fmt.Errorf("--runs=%d: expected at least 1", f.runs)
@@ -109,7 +110,8 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 }
 
 // learnFrom makes the runs without faults. If all of them completed, it writes what they have in
-// common (the baseline) to a file. It returns exitFail if a check failed in a run.
+// common (the baseline) to a file. It returns exitFail if a check failed in a run, and exitPass
+// otherwise.
 func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
@@ -151,9 +153,9 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	return code, nil
 }
 
-// loadBaseline reads the baseline file of --baseline, which says what runs without faults have in
-// common. It returns nil if the flag is not set. It returns an error if there are several
-// scenarios, or if the baseline belongs to another scenario.
+// loadBaseline returns the baseline in the file of --baseline, or nil if the flag is not set. A
+// baseline says what runs without faults have in common. loadBaseline returns an error if there
+// are several scenarios, or if the baseline belongs to another scenario.
 func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
 	if path == "" {
 		return nil, nil

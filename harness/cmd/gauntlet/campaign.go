@@ -61,9 +61,9 @@ func (f *campaignFlags) checkSubjects() error {
 // test). Each function makes one run with the given seed. With seed 0, each run uses the seed in
 // its scenario.
 //
-// The function load returns the scenarios. The results have the order of these scenarios, and each
-// scenario has one result for each subject. A run changes the seed in its scenario, so attemptsOf
-// calls load once for each subject.
+// The argument load is a function that returns the scenarios. The results have the order of these
+// scenarios, and each scenario has one result for each subject. A run changes the seed in its
+// scenario, so attemptsOf calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if err := f.checkSubjects(); err != nil {
 		return nil, err // report this error before load prints warnings about skipped scenarios
@@ -138,14 +138,14 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 // failed run in real time. Real time does not skip the pauses, as virtual time does.
 const repeatedPausesMax = 10 * time.Minute
 
-// confirmFailure returns a function that makes a run through the argument once. If the run fails,
-// the function repeats the run on another provider with the same seed.
+// confirmFailure returns a function that makes a run by calling makeRun. If the run fails, the
+// function calls repeat to make the run again with the same seed, on the named provider.
 //
 // The returned function returns the result of the first run. The field Repeated of this result
 // says what the second run showed.
-func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uint64) campaign.Attempt) campaign.Attempt {
+func confirmFailure(makeRun campaign.Attempt, provider string, repeat func(seed uint64) campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
-		result, err := once(ctx)
+		result, err := makeRun(ctx)
 		if result == nil || result.Verdict != check.Fail || ctx.Err() != nil {
 			return result, err
 		}
@@ -189,12 +189,12 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// discardInterrupted returns a function that makes a run by calling the argument once. If ctx
-// ends during the run and no check has failed, the returned function removes the run directory.
-// The verdict of an interrupted run says nothing.
-func discardInterrupted(once campaign.Attempt) campaign.Attempt {
+// discardInterrupted returns a function that makes a run by calling makeRun. If ctx ends during
+// the run and no check has failed, the returned function removes the run directory. The verdict
+// of an interrupted run says nothing.
+func discardInterrupted(makeRun campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
-		result, err := once(ctx)
+		result, err := makeRun(ctx)
 		if err == nil || ctx.Err() == nil {
 			return result, err
 		}
@@ -213,15 +213,15 @@ func discardInterrupted(once campaign.Attempt) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns a function that makes a run by calling the argument once. It calls once
+// retryUnknown returns a function that makes a run by calling makeRun. The function calls makeRun
 // again as long as the verdict is unknown. The argument times is the maximum number of runs.
 //
 // Repeating can help, because the timing of a run decides whether a trigger matches or a fault
 // finds an object. A failed run is not repeated.
-func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
+func retryUnknown(makeRun campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
-			result, err = once(ctx)
+			result, err = makeRun(ctx)
 			if result == nil || result.Verdict != check.Unknown || n >= times || ctx.Err() != nil {
 				return result, err
 			}
@@ -245,16 +245,17 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns an iterator over the runs of several rounds. The arguments first and last
-// are the numbers of the first and the last round. A round is, for example, a seed with one run
-// for each subject (controllers under test).
+// seriesOfRounds returns an iterator over the runs of several rounds. The arguments first and
+// last are the numbers of the first and the last round. A round is, for example, a seed with one
+// run for each subject (controllers under test).
 //
-// The iterator calls the function round for the runs of a round only when it reaches that round.
-// If this function returns an error, the iterator yields the error and ends.
-func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
+// The argument runsOfRound returns the runs of a round. The iterator calls it for a round only
+// when it reaches that round. If runsOfRound returns an error, the iterator yields the error and
+// ends.
+func seriesOfRounds(first, last uint64, runsOfRound func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
-			attempts, err := round(n)
+			attempts, err := runsOfRound(n)
 			if err != nil {
 				yield(nil, err)
 				return

@@ -29,8 +29,8 @@ same history always gets the same verdicts.`,
 	}
 }
 
-// checkAll checks the saved runs in the given directories, prints the verdicts, and returns the
-// exit code.
+// checkAll checks the saved runs in the given directories and prints the verdicts. It returns the
+// exit code for the worst verdict.
 func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	relaxGarbageCollection()
 	var all []reports.Run
@@ -68,9 +68,9 @@ func relaxGarbageCollection() {
 // commands that annotate the job.
 func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
 
-// printVerdictsOf prints the verdicts of the runs in the argument shown. In a GitHub Actions job,
-// it also prints workflow commands that annotate the job. They show the failures of the runs in
-// the argument all.
+// printVerdictsOf prints the verdicts of some runs, which the argument shown has. In a GitHub
+// Actions job, it also prints workflow commands that annotate the job. They show the failures of
+// all runs, which the argument all has.
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
@@ -86,8 +86,8 @@ func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	return nil
 }
 
-// writeAnnotations calls the function write if gauntlet runs in a GitHub Actions job. That
-// function writes workflow commands, which annotate the job. In any other environment,
+// writeAnnotations calls its argument write if gauntlet runs in a GitHub Actions job. The
+// argument writes workflow commands, which annotate the job. In any other environment,
 // writeAnnotations does nothing.
 func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {

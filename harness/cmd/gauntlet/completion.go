@@ -17,8 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// flagValues has a function for each flag with known values. Each function returns the values that
-// shell completion offers. A flag without a function takes a file or any text.
+// flagValues has a function for each flag with known values, by the name of the flag. Each
+// function returns the values that shell completion offers. A flag without a function takes a
+// file or any text.
 var flagValues = map[string]func(*cobra.Command) []string{
 	"subject":  func(*cobra.Command) []string { return subjects },
 	"subjects": func(*cobra.Command) []string { return subjects },

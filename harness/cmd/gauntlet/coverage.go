@@ -46,8 +46,8 @@ nightly. It replaces an earlier table, and no other file.`,
 	return cmd
 }
 
-// writeCoverageOf prints the coverage table: how often faults acted in saved runs, by verb and
-// resource. The argument dirs contains the directories of the runs. If out is not empty,
+// writeCoverageOf prints and returns the coverage table: how often faults acted in saved runs, by
+// verb and resource. The argument dirs contains the directories of the runs. If out is not empty,
 // writeCoverageOf also writes the table to this file.
 func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.Table, error) {
 	files, err := findHistories(dirs)
@@ -134,7 +134,8 @@ func writeCoverage(path string, table *coverage.Table) error {
 	return nil
 }
 
-// readCoverage reads a coverage table from a file that writeCoverage wrote, for --prefer-uncovered.
+// readCoverage returns the coverage table in a file that writeCoverage wrote. The flag
+// --prefer-uncovered names the file.
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := inputfile.Read(path)
 	if err != nil {

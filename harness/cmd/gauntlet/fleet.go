@@ -344,7 +344,7 @@ what the verdicts are.`,
 const fleetPollInterval = 5 * time.Second
 
 // followFleet prints each change of a campaign's status until the campaign's Job ends. It returns
-// the exit code.
+// exitPass if the campaign is then complete, and exitUnknown otherwise.
 func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, error) {
 	ctx := cmd.Context()
 	ticker := clock.RealClock{}.NewTicker(fleetPollInterval)

@@ -42,7 +42,8 @@ func main() {
 
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
-// exitCode returns verdicts.
+// exitCode returns verdicts. For an unfinishedError, it returns exitFail if a check failed, and
+// exitUnknown otherwise. For any other error, it returns exitUsage.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {

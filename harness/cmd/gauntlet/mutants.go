@@ -375,7 +375,8 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	return result, err
 }
 
-// setSubject sets those options of a run that depend on the mutant.
+// setSubject sets the options of a run that depend on the mutant. These are the program to run in
+// virtual time, and whether the controllers were built from upstream's source.
 func (f *mutantsFlags) setSubject(o *run.Options, subject mutant.Subject) {
 	if f.virtual() {
 		o.Gauntlet = subject.Executable
@@ -383,8 +384,9 @@ func (f *mutantsFlags) setSubject(o *run.Options, subject mutant.Subject) {
 	o.BuiltFromUpstream = subject.Base == mutant.Upstream
 }
 
-// learnBaseline runs a scenario without faults on a mutant, or on the unmodified controllers. It
-// returns what these runs have in common. Without --keep-runs, it deletes their run directories.
+// learnBaseline runs a scenario three times without faults, on a mutant or on the unmodified
+// controllers. It returns what these runs have in common. Without --keep-runs, it deletes their
+// run directories.
 func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, flags runFlags, subject mutant.Subject, s *scenario.Scenario) (*baseline.Baseline, error) {
 	const runs = 3
 	all, err := (&baselineFlags{run: flags, runs: runs}).options(cmd, s)

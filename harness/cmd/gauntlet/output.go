@@ -70,8 +70,8 @@ func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 }
 
 // writeDocument writes a value to standard output, as a line of JSON or as a YAML document. A
-// command calls it once for each of several values. The function encode writes the value as one
-// line of JSON.
+// command calls it once for each of several values. The argument encode is a function that writes
+// the value as one line of JSON.
 func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Writer) error) error {
 	var encoded bytes.Buffer
 	if err := encode(&encoded); err != nil {

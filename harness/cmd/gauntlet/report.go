@@ -45,8 +45,8 @@ the failure groups, the trend by day, and links to the page of each run.`,
 	return cmd
 }
 
-// readRuns reads the verdicts of all runs in the given directories. It returns each run once, even
-// if dirs contains a run's directory and the directory of its campaign.
+// readRuns returns all runs whose verdicts are in the given directories. It returns each run
+// once, even if dirs contains a run's directory and the directory of its campaign.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}

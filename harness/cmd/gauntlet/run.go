@@ -226,7 +226,8 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 }
 
 // check returns the program under test and the provider that the flags select. It also validates
-// the scenarios and sets their seeds. It reads no subject file, and starts nothing.
+// the scenarios and sets their seeds. check reads no subject file, and starts nothing. If
+// --subject names a subject file, the returned program is the zero value.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
 	var target subject.Target
 	if !isSubjectFile(f.subject) { // loadSubject later reads the subject file and builds its program
@@ -385,9 +386,10 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 	return buildError(upstreamDir, err)
 }
 
-// buildError classifies an error of finding or building the upstream programs, so that gauntlet
-// exits with the right code. If the user has set --upstream-dir, the command line is wrong.
-// Otherwise a build has failed, so it returns an unfinishedError.
+// buildError returns the error of a command for which the upstream programs could not be found or
+// built. The argument err is the cause. If the user has set --upstream-dir, the command line is
+// wrong, and buildError returns err unchanged. Otherwise a build has failed, and buildError
+// returns an unfinishedError. It returns nil if err is nil.
 func buildError(upstreamDir string, err error) error {
 	if err == nil || upstreamDir != "" {
 		return err

@@ -30,8 +30,8 @@ type shrinkFlags struct {
 	// check is the ID of the check that must fail. If --check is not set, it is empty until the
 	// method run sets it to the first failed check.
 	check string
-	// failure is the failure that a smaller scenario must have. If it is nil, the check may fail
-	// for another reason than in the run.
+	// failure is the failure that a run of a smaller scenario must show, in the same failure
+	// group. If it is nil, the check may fail for another reason than in the original run.
 	failure *reports.Failure
 	// baselines has the baseline of each workload, if the check needs baselines. The key is the
 	// result of workloadDigest. See the method baseline.
@@ -137,8 +137,8 @@ func findFailedCheck(r *reports.Run, id string) (failed, issue string, err error
 	return "", "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
 }
 
-// knownIssue returns the slug of the known upstream issue that the first violation of a check shows.
-// It returns "" for a check whose verdict is not known-upstream.
+// knownIssue returns the slug of the known upstream issue that explains the first violation in a
+// check's result. It returns "" if the verdict of the result is not known-upstream.
 func knownIssue(result check.Result) string {
 	if result.Verdict != check.KnownUpstream || len(result.Evidence) == 0 {
 		return ""

@@ -161,8 +161,9 @@ that exists.`,
 }
 
 // chooseDown returns the clusters that "gauntlet down" removes. These are the named clusters, or
-// all clusters if the argument all is true. Otherwise, exactly one cluster must exist. chooseDown
-// returns an error for a cluster that a running command uses.
+// all standing clusters if the argument all is true. Without names and without all, exactly one
+// standing cluster must exist. chooseDown returns an error for a cluster that a running command
+// uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
 	var up []standing.Cluster

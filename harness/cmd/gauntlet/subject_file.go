@@ -31,10 +31,10 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the YAML file that --subject names, and builds the program under test that the
-// file describes. It does this only once, for all runs.
+// loadSubject reads the YAML file that --subject names, and builds and returns the program that
+// the file describes. It reads and builds only once, for all runs.
 //
-// The controllers in this file become the controllers under test of the scenarios.
+// The controllers in the file become the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
 	loaded, ok := f.operators[f.subject]
 	if !ok {

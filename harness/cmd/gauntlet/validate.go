@@ -69,8 +69,8 @@ func supportedBy(s *scenario.Scenario) string {
 // large.
 const stdinLimit = 1 << 20
 
-// readScenario reads a scenario from standard input. It prints a warning for each old name in the
-// scenario.
+// readScenario returns the scenario that it reads from standard input. It prints a warning for
+// each old name in the scenario.
 func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenario, error) {
 	data, err := io.ReadAll(io.LimitReader(f.stdin, stdinLimit))
 	if err != nil {

@@ -29,7 +29,7 @@ var formatComments = sync.OnceValue(func() comments {
 	return all
 })
 
-// parseComments reads the doc comments in the Go files of a package. It ignores test files.
+// parseComments returns the doc comments in the Go files of a package. It ignores test files.
 func parseComments(source fs.FS) (comments, error) {
 	files, err := fs.Glob(source, "*.go")
 	if err != nil {

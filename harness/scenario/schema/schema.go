@@ -141,8 +141,9 @@ func (g *generator) values(field scenario.FieldFormat) string {
 	return strings.Join(lines, "\n")
 }
 
-// defaultOf returns the default of a field as a JSON value. It returns nil for a required field,
-// and for a field without a default value of its own.
+// defaultOf returns the default of a field as a JSON value. It returns nil if the field is
+// required, is a struct, or has no default. For example, an empty text and an empty list are no
+// defaults.
 func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:

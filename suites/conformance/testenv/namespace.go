@@ -307,7 +307,7 @@ func (n *Namespace) waitObserved(ctx context.Context, kind string, response Obje
 	return err
 }
 
-// Scale reads the subresource "scale" of an object.
+// Scale returns the subresource "scale" of an object, as the API server returns it.
 func (n *Namespace) Scale(ctx context.Context, ref Ref) *autoscalingv1.Scale {
 	ginkgo.GinkgoHelper()
 	scale := &autoscalingv1.Scale{}
@@ -316,8 +316,8 @@ func (n *Namespace) Scale(ctx context.Context, ref Ref) *autoscalingv1.Scale {
 	return scale
 }
 
-// Replace reads an object into o, calls the function edit to change o, and sends o as an update. It
-// works like kubectl replace, and retries after a conflict.
+// Replace reads an object into o, calls its argument edit to change o, and sends o as an update.
+// It works like kubectl replace, and retries after a conflict.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
 	ref := RefOf(o)

@@ -115,8 +115,8 @@ func refused(request *history.Request, response *history.Response) bool {
 
 // sameObject reports whether two requests are for the same object or the same collection.
 //
-// It returns true for any two requests for Events. A client does not repeat a denied patch of an
-// Event. A later request for another Event must therefore count instead.
+// sameObject returns true for any two requests for Events. A client does not repeat a denied
+// patch of an Event, so a later request for another Event must count instead.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
