@@ -111,8 +111,9 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 }
 
 // owner reports an error if no object of the workload can be the owner that a trigger names. The
-// argument owner is the text in the trigger, such as "ReplicaSet/web-*". The method checks only
-// kinds such as ReplicaSet, whose object names follow from the create steps.
+// argument owner is the text in the trigger, such as "ReplicaSet/web-*". The method checks names
+// only for kinds such as ReplicaSet, whose object names follow from the create steps. It also
+// reports an error if the kind is unknown and similar to a known kind.
 func (v *validator) owner(at, owner string) {
 	kind, name, ok := strings.Cut(owner, "/")
 	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {
@@ -143,8 +144,8 @@ func (v *validator) owner(at, owner string) {
 	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
 }
 
-// expectedNames joins the names of the owners that the workload creates. The error about an owner
-// that does not exist contains them.
+// expectedNames returns the names of the owners that the workload creates, as one text for an
+// error. Without names, it returns "an owner that a step creates".
 func expectedNames(possible []string) string {
 	if len(possible) == 0 {
 		return "an owner that a step creates"

@@ -196,7 +196,7 @@ func (v *validator) removed(path string, keys []string, set map[string]string, f
 }
 
 // version reports an error if the version of a pod template is not a DNS label. Reports show
-// versions next to names, so the same rule applies.
+// versions next to names, so the rule for names applies to versions, too.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

@@ -15,7 +15,8 @@ type object struct {
 }
 
 // workload records the errors about the steps of the workload. When a step begins, the step's
-// object must exist. For a step that creates the object, the object must not exist.
+// object must exist. For a step that creates the object, the object must not exist. The method
+// also records the errors about the external workload and the field operator.
 func (v *validator) workload(steps []Step) {
 	v.operator(v.scenario.Operator)
 	v.externalWorkload(v.scenario.ExternalWorkload)
@@ -35,7 +36,7 @@ func (v *validator) workload(steps []Step) {
 // stepPath returns the path of a step of the workload, such as "workload[2]".
 func stepPath(i int) string { return fmt.Sprintf("workload[%d]", i) }
 
-// steps records an error about the field at path if it has no steps or too many steps.
+// steps records an error about the list of steps at path if it is empty or longer than stepsMax.
 func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) > 0, path, "found no step; expected at least one")
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
@@ -104,8 +105,9 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 	}
 }
 
-// awaited reports an error if the object of an await does not exist. If the await waits until
-// the object is gone, an earlier step must delete the object.
+// awaited reports an error if an await could never end because of its object. If the await waits
+// until the object is gone, an earlier step must delete the object. For any other condition, the
+// object must exist.
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
 	target := await.Target
 	known := objects[target]
@@ -117,7 +119,7 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no earlier step deletes %s; add a delete step before this await", target)
 }
 
-// exists reports an error unless an earlier step creates the target and no earlier step deletes
+// exists reports an error if no earlier step creates the target, or if an earlier step deletes
 // the target. It returns true if the target exists. The argument known is nil if no earlier step
 // creates the target.
 func (v *validator) exists(path string, target Target, known *object) bool {

@@ -52,7 +52,8 @@ func Find(name string) (*scenario.Scenario, bool) {
 	return load(file), true
 }
 
-// load parses one of the embedded files. It panics if the file is not a valid scenario.
+// load returns the scenario in one of the embedded files. It panics if the file is not a valid
+// scenario.
 func load(file string) *scenario.Scenario {
 	data, err := files.ReadFile(file)
 	if err != nil {

@@ -187,9 +187,9 @@ func (p *page) fields(of reflect.Type) {
 	}
 }
 
-// description returns the text for the column description in a table of fields. It consists of the
-// field's comment and the comments of the field's values. It omits the values of the fields named
-// "until" and "is", because the page has separate tables for them.
+// description returns the text for the column "description" in a table of fields. It consists of
+// the field's comment and the comments of the field's values. It omits the values of the fields
+// named "until" and "is", because the page has separate tables for them.
 func (p *page) description(field scenario.FieldFormat) string {
 	text := p.comments.field(field)
 	if field.Name == "until" || field.Name == "is" {
@@ -232,11 +232,11 @@ func typeName(field scenario.FieldFormat) string {
 	return "number"
 }
 
-// required is the text in the column default of a table of fields. It marks a field that has no
+// required is the text in the column "default" of a table of fields. It marks a field that has no
 // default and must not be omitted.
 const required = "required"
 
-// defaultText returns the text for the column default in a table of fields, such as "`15s`" or
+// defaultText returns the text for the column "default" in a table of fields, such as "`15s`" or
 // "required". The argument named of is the struct that has the field.
 func defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	value := defaultOf(field)
@@ -266,7 +266,7 @@ func operationOf(of reflect.Type) scenario.OperationFormat {
 	return scenario.OperationFormat{}
 }
 
-// allowed returns the text for the column values in a table of fields, such as "1 to 50". The
+// allowed returns the text for the column "values" in a table of fields, such as "1 to 50". The
 // argument named of is the struct that has the field.
 func allowed(of reflect.Type, field scenario.FieldFormat) string {
 	if op := operationOf(of); field.Name == "kind" && (op.Kinds != nil || of == awaitType) {
@@ -302,8 +302,8 @@ func allowed(of reflect.Type, field scenario.FieldFormat) string {
 	return fmt.Sprintf("%d to %d", bounds.Min, bounds.Max)
 }
 
-// syntaxes has the text for the column values in a table of fields, for fields with a syntax. The
-// key is the value of the field's struct tag format.
+// syntaxes has the text for the column "values" in a table of fields, for fields with a syntax.
+// The key is the value of the field's struct tag format.
 var syntaxes = map[string]string{
 	"name":         "a DNS label",
 	"controllers":  "names of controllers",

@@ -257,8 +257,8 @@ const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-
 // kindPattern is a regular expression for the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns what the JSON Schema demands of a manifest or of a merge patch. For example,
-// both must not contain status. The argument minimum is the minimum number of top-level fields.
+// fieldsRules returns the JSON Schema rules for a manifest or a merge patch. For example, both
+// must not contain status. The argument minimum is the minimum number of top-level fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
 		"apiVersion": false, "kind": false, "status": false,
@@ -515,9 +515,9 @@ func createRules() []object {
 	)
 }
 
-// withoutOtherFields returns the properties of a JSON Schema. They forbid all fields of a create
-// operation, except kind, name and the given fields. A forbidden number, text or boolean may still
-// have its default value.
+// withoutOtherFields returns JSON Schema properties that forbid all fields of a create operation,
+// except kind, name and the given fields. A forbidden number, text or boolean may still have its
+// default value.
 func withoutOtherFields(fields []string) object {
 	properties := object{}
 	for _, field := range scenario.FieldsOf(createType) {
