@@ -88,8 +88,9 @@ func (f *feature) begin(ctx context.Context) error {
 	}
 }
 
-// end heals all faults, waits for convergence, and runs the checks. It returns the verdicts. For a
-// feature that is not recorded, it only releases the cluster.
+// end heals all faults, waits for convergence, and runs the checks. It returns the verdicts as
+// part of the run's report. For a feature that is not recorded, it only releases the cluster and
+// returns no report.
 func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	if !f.recorded {
 		f.ended = true
@@ -142,7 +143,8 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 }
 
 // stop ends the recording: it stops the fault proxy and the program under test, and runs the
-// checks. The argument runErr is the reason why the feature did not reach its end, or nil.
+// checks. It returns the report of the run. The argument runErr is the reason why the feature did
+// not reach its end, or nil.
 func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) {
 	f.ended = true
 	if f.background != nil {

@@ -274,12 +274,12 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	return n.waitObserved(ctx, ref.Kind, response)
 }
 
-// retryServerErrors calls write again while the API server answers with status 500 or higher. It
-// gives up after about 6 seconds. A slow machine may cause this status, and specs do not test
-// the API server.
+// retryServerErrors calls its argument write again while the API server answers with status 500
+// or higher. It gives up after about 6 seconds. A slow machine may cause this status, and specs
+// do not test the API server.
 //
-// A write may have succeeded although its response had this status. The function write must
-// therefore accept that an earlier attempt has succeeded.
+// A write may have succeeded although its response had this status. The argument write must
+// therefore not fail because an earlier attempt has succeeded.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := apiwait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
