@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/specs"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
@@ -109,7 +110,7 @@ func runRow(ctx context.Context, executable, row, dir string) (table.Run, error)
 	var run table.Run
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestConformance$",
 		"-subject=exec:"+executable, "-reports="+dir,
-		"-ginkgo.label-filter="+label(rowLabel+row), "-ginkgo.fail-on-empty")
+		"-ginkgo.label-filter="+specs.Label(specs.RowPrefix+row), "-ginkgo.fail-on-empty")
 	// An interrupt makes the process stop its environment. Linux sends Pdeathsig when the
 	// thread that started the process exits, so this goroutine stays locked to its thread.
 	runtime.LockOSThread()

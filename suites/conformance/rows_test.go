@@ -11,28 +11,28 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/controllers"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/specs"
 )
 
 // TestEveryRowHasItsSpecs checks that each row has the required number of Ginkgo specs, or a
 // reason for having none. A row is one tested behavior. Each spec must name an existing row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
-	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
+	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"))) {
 		t.Error(problem)
 	}
 }
 
 // specsByRow returns the texts of the Ginkgo specs for the first program under test. A key is the
 // ID of the behavior that the specs test, as in the Ginkgo label.
-func specsByRow(report types.Report, subjects string) map[string][]string {
-	first, _, _ := strings.Cut(subjects, ",")
+func specsByRow(report types.Report) map[string][]string {
 	found := map[string][]string{}
 	for _, spec := range report.SpecReports.WithLeafNodeType(types.NodeTypeIt) {
 		labels := spec.Labels()
-		if !slices.Contains(labels, label(first)) {
+		if !slices.Contains(labels, specs.Label(specs.Subjects()[0])) {
 			continue
 		}
 		row := ""
-		if i := slices.IndexFunc(labels, func(l string) bool { return strings.HasPrefix(l, rowLabel) }); i >= 0 {
+		if i := slices.IndexFunc(labels, func(l string) bool { return strings.HasPrefix(l, specs.RowPrefix) }); i >= 0 {
 			row = labels[i]
 		}
 		found[row] = append(found[row], spec.LeafNodeText)
@@ -42,23 +42,23 @@ func specsByRow(report types.Report, subjects string) map[string][]string {
 
 // mismatches returns the differences between rows, which are the behaviors to test, and specs. A
 // row may have too many or too few specs. A Ginkgo spec may name a row that does not exist.
-func mismatches(all []rows.Row, specs map[string][]string) []string {
+func mismatches(all []rows.Row, found map[string][]string) []string {
 	var problems []string
 	known := map[string]bool{}
 	for _, row := range all {
-		key := label(rowLabel + row.ID())
+		key := specs.Label(specs.RowPrefix + row.ID())
 		if known[key] {
 			problems = append(problems, fmt.Sprintf("%s: listed twice", row.ID()))
 		}
 		known[key] = true
-		switch has := len(specs[key]); {
+		switch has := len(found[key]); {
 		case row.Pending != "" && has > 0:
 			problems = append(problems, fmt.Sprintf("%s: pending (%s), but has %d specs", row.ID(), row.Pending, has))
 		case row.Pending == "" && has != row.Cases:
-			problems = append(problems, fmt.Sprintf("%s: %d specs %q, expected %d", row.ID(), has, specs[key], row.Cases))
+			problems = append(problems, fmt.Sprintf("%s: %d specs %q, expected %d", row.ID(), has, found[key], row.Cases))
 		}
 	}
-	for key, texts := range specs {
+	for key, texts := range found {
 		if !known[key] {
 			problems = append(problems, fmt.Sprintf("specs of the unknown row %q: %q", key, texts))
 		}

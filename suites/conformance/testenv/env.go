@@ -17,13 +17,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
-	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -35,7 +35,9 @@ import (
 // Options are the options for an environment that Start creates.
 type Options struct {
 	Provider string // name of the provider of the control plane; one of providers.Names()
-	Target   subject.Target
+	// StartCluster starts the control plane in this process. Nil means that the provider starts it.
+	StartCluster StartCluster
+	Target       subject.Target
 	// Ours is the path of the executable workload-controller-manager, which contains our
 	// controllers.
 	Ours string
@@ -55,13 +57,17 @@ type Options struct {
 	Seed uint64
 }
 
+// StartCluster starts a control plane in this process. The seed determines its random numbers.
+type StartCluster func(ctx context.Context, seed uint64, o providers.Options) (cluster.Cluster, error)
+
 // Env is an environment for Ginkgo specs: a control plane on which a program under test runs.
 type Env struct {
 	options Options
-	cluster support.E2EClusterProvider
 	env     *environment.Environment
-	objects *resources.Resources // administrator's client for all namespaces
-	// simulatedNodes is true if KWOK simulates the nodes. No containers run on simulated nodes.
+	// teardowns contains the functions that stop the control plane and all other components.
+	teardowns environment.Teardowns
+	objects   *resources.Resources // administrator's client for all namespaces
+	// simulatedNodes is true if the nodes are simulated. No containers run on simulated nodes.
 	simulatedNodes bool
 	recorder       *subjectRecorder
 }
@@ -75,19 +81,14 @@ const clusterName = "conformance"
 // Start starts a control plane and a program under test, and waits until the program holds its
 // lease. After an error, Start stops everything that it has started.
 func Start(ctx context.Context, o Options) (*Env, error) {
-	provider, err := e2eframework.New(o.Provider)
-	if err != nil {
-		return nil, err
+	e := &Env{options: o, recorder: newSubjectRecorder()}
+	create := e.create
+	if o.StartCluster != nil {
+		create = e.createInProcess
 	}
-	created, err := envfuncs.CreateClusterWithOpts(provider, clusterName,
-		e2eframework.WithNodes(nodeCount), e2eframework.WithLogDir(o.LogDir), e2eframework.WithSeed(o.Seed),
-		e2eframework.WithControlPlane(func(plane *providers.Options) {
-			// With Controllers nil, the control plane does not run the controllers under test.
-			plane.Controllers, plane.UpstreamDir, plane.NodeImage, plane.Existing = nil, o.UpstreamDir, o.NodeImage, o.Existing
-		}))(ctx, envconf.New())
-	e := &Env{options: o, cluster: provider, recorder: newSubjectRecorder()}
+	err := create(ctx)
 	if err == nil {
-		err = e.start(created)
+		err = e.start(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.Stop(ctx))
@@ -95,12 +96,50 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	return e, nil
 }
 
+// create creates a cluster of the provider.
+func (e *Env) create(ctx context.Context) error {
+	o := &e.options
+	provider, err := e2eframework.New(o.Provider)
+	if err != nil {
+		return err
+	}
+	e.teardowns = append(e.teardowns, provider.Destroy)
+	ctx, err = envfuncs.CreateClusterWithOpts(provider, clusterName,
+		e2eframework.WithNodes(nodeCount), e2eframework.WithLogDir(o.LogDir), e2eframework.WithSeed(o.Seed),
+		e2eframework.WithControlPlane(func(plane *providers.Options) {
+			// With Controllers nil, the control plane does not run the controllers under test.
+			plane.Controllers, plane.UpstreamDir, plane.NodeImage, plane.Existing = nil, o.UpstreamDir, o.NodeImage, o.Existing
+		}))(ctx, envconf.New())
+	if err != nil {
+		return err
+	}
+	e.env, err = e2eframework.Environment(ctx, clusterName)
+	return err
+}
+
+// createInProcess starts a control plane with the function StartCluster of the options.
+func (e *Env) createInProcess(ctx context.Context) error {
+	o := &e.options
+	if err := os.MkdirAll(o.LogDir, 0o755); err != nil {
+		return err
+	}
+	plane := providers.Options{Nodes: nodeCount}
+	c, err := o.StartCluster(ctx, o.Seed, plane)
+	if err != nil {
+		return err
+	}
+	e.teardowns = append(e.teardowns, c.Stop)
+	e.env, err = environment.On(c, environment.Options{Provider: o.Provider, ControlPlane: plane, LogDir: o.LogDir, Seed: o.Seed})
+	if err != nil {
+		return err
+	}
+	e.teardowns = append(e.teardowns, e.env.Stop)
+	return nil
+}
+
 // start starts the fault proxy and the program under test, and creates the client for Ginkgo
 // specs.
 func (e *Env) start(ctx context.Context) (err error) {
-	if e.env, err = e2eframework.Environment(ctx, clusterName); err != nil {
-		return err
-	}
 	config := e.env.Cluster.Config(cluster.Admin)
 	config.WarningHandler = rest.NoWarnings{} // do not warn: the specs use the deprecated Endpoints API on purpose
 	if e.objects, err = resources.New(config); err != nil {
@@ -117,9 +156,12 @@ func (e *Env) start(ctx context.Context) (err error) {
 	return e.env.StartSubject(ctx, environment.SubjectOptions{Target: e.options.Target, Ours: e.options.Ours})
 }
 
-// hasSimulatedNodes reports whether KWOK simulates nodes of the cluster. The name of the
-// provider does not tell, because an existing cluster may also have such nodes.
+// hasSimulatedNodes reports whether nodes of the cluster are simulated. The capabilities of the
+// provider do not tell, because an existing cluster may also have nodes that KWOK simulates.
 func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
+	if e.env.Capabilities().Has(cluster.SimulatedKubelets) {
+		return true, nil
+	}
 	var nodes corev1.NodeList
 	if err := e.in("").List(ctx, &nodes, resources.WithLabelSelector("type=kwok")); err != nil {
 		return false, fmt.Errorf("listing the nodes with the label type=kwok: %w", err)
@@ -128,7 +170,7 @@ func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
 }
 
 // Stop stops all components in the reverse order of their start, and removes their state.
-func (e *Env) Stop(ctx context.Context) error { return e.cluster.Destroy(ctx) }
+func (e *Env) Stop(ctx context.Context) error { return e.teardowns.Run(ctx) }
 
 // in returns a client for the objects in a namespace. The namespace "" means the whole cluster.
 func (e *Env) in(namespace string) *resources.Resources {

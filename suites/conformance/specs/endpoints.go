@@ -1,4 +1,4 @@
-package conformance
+package specs
 
 import (
 	"fmt"
@@ -363,7 +363,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Eventually(ctx, testenv.Exists(kept), gomega.BeTrue())
 			n.Always("the Endpoints with the leader election annotation exist", func(v *testenv.View) error {
 				if !v.Has(kept) {
-					return fmt.Errorf("Endpoints %s do not exist", kept.Name)
+					return fmt.Errorf("found no Endpoints %s", kept.Name)
 				}
 				return nil
 			})
