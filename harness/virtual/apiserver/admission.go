@@ -25,14 +25,16 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
 // quotaWorkers is the number of goroutines that check requests against quotas. It is
 // kube-apiserver's number.
 const quotaWorkers = 5
 
-// admissionPlugins contains those admission plugins of kube-apiserver that refuse requests: for
-// terminating namespaces, for ValidatingAdmissionPolicies, and for ResourceQuotas.
+// admissionPlugins contains those admission plugins of kube-apiserver that refuse requests. They
+// check terminating namespaces, the ServiceAccounts of pods, ValidatingAdmissionPolicies and
+// ResourceQuotas.
 type admissionPlugins struct {
 	chain     admission.Interface             // all plugins, one after the other
 	informers informers.SharedInformerFactory // caches of the plugins
@@ -45,6 +47,8 @@ func newAdmissionPlugins(ctx context.Context, config *rest.Config, client kubern
 	if err != nil {
 		return nil, err
 	}
+	accounts := serviceaccount.NewServiceAccount()
+	accounts.MountServiceAccountToken = false // no container uses the token, and pods stay small
 	policies, err := validating.NewPlugin(nil)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func newAdmissionPlugins(ctx context.Context, config *rest.Config, client kubern
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	initialize := initializer.New(client, dynamicClient, caches, authorizer, feature.DefaultFeatureGate,
 		compatibility.DefaultBuildEffectiveVersion(), ctx.Done(), mapper)
-	plugins := []admission.Interface{namespaces, policies, quotas} // in kube-apiserver's order
+	plugins := []admission.Interface{namespaces, accounts, policies, quotas} // in kube-apiserver's order
 	for _, plugin := range plugins {
 		initialize.Initialize(plugin)
 	}

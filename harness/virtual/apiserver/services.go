@@ -15,33 +15,42 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
+// serviceCIDRs are the ranges of the cluster IPs. The first one has the default family of Services.
+// They are the ranges of the embedded control plane.
+var serviceCIDRs = []string{"10.96.0.0/16", "fd00:10:96::/112"}
+
 // serviceRanges allocates the cluster IPs and the node ports of Services. It remembers them in
 // memory, not in etcd.
 type serviceRanges struct {
-	addresses ipallocator.Interface
-	ports     portallocator.Interface
+	defaultFamily core.IPFamily
+	addresses     map[core.IPFamily]ipallocator.Interface
+	ports         portallocator.Interface
 }
 
 func newServiceRanges() (*serviceRanges, error) {
-	_, network, err := net.ParseCIDR("10.0.0.0/16")
-	if err != nil {
-		return nil, err
+	s := &serviceRanges{addresses: map[core.IPFamily]ipallocator.Interface{}}
+	for i, cidr := range serviceCIDRs {
+		_, network, err := net.ParseCIDR(cidr)
+		if err != nil {
+			return nil, err
+		}
+		addresses, err := ipallocator.NewInMemory(network)
+		if err != nil {
+			return nil, err
+		}
+		s.addresses[addresses.IPFamily()] = addresses
+		if i == 0 {
+			s.defaultFamily = addresses.IPFamily()
+		}
 	}
-	addresses, err := ipallocator.NewInMemory(network)
-	if err != nil {
-		return nil, err
-	}
-	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: 30000, Size: 2768})
-	if err != nil {
-		return nil, err
-	}
-	return &serviceRanges{addresses, ports}, nil
+	var err error
+	s.ports, err = portallocator.NewInMemory(utilnet.PortRange{Base: 30000, Size: 2768})
+	return s, err
 }
 
 // newStores creates the registries of Services and of their status.
 func (s *serviceRanges) newStores(options *storageOptions, endpoints servicestore.EndpointsStorage, pods servicestore.PodStorage) (*servicestore.REST, *servicestore.StatusREST, error) {
-	family := s.addresses.IPFamily()
-	services, status, _, err := servicestore.NewREST(options, family, map[core.IPFamily]ipallocator.Interface{family: s.addresses}, s.ports, endpoints, pods, nil)
+	services, status, _, err := servicestore.NewREST(options, s.defaultFamily, s.addresses, s.ports, endpoints, pods, nil)
 	return services, status, err
 }
 
@@ -57,7 +66,11 @@ func (s *serviceRanges) restore(ctx context.Context, api clientset.Interface) er
 			if address == core.ClusterIPNone {
 				continue
 			}
-			if err := s.addresses.Allocate(netutils.ParseIPSloppy(address)); err != nil {
+			ip, family := netutils.ParseIPSloppy(address), core.IPv4Protocol
+			if netutils.IsIPv6(ip) {
+				family = core.IPv6Protocol
+			}
+			if err := s.addresses[family].Allocate(ip); err != nil {
 				return fmt.Errorf("cluster IP %s of Service %s/%s: %w", address, service.Namespace, service.Name, err)
 			}
 		}

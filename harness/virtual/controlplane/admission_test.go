@@ -122,6 +122,26 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
+// TestServiceAccount checks that the API server refuses a pod until its ServiceAccount exists.
+func TestServiceAccount(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec:       corev1.PodSpec{ServiceAccountName: "late", Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+		}
+		if _, err := f.client.CoreV1().Pods("default").Create(f.Context(), pod, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+			f.Errorf("the create returned %v, want Forbidden because the ServiceAccount does not exist", err)
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "late"}}
+		if _, err := f.client.CoreV1().ServiceAccounts("default").Create(f.Context(), account, metav1.CreateOptions{}); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := f.client.CoreV1().Pods("default").Create(f.Context(), pod, metav1.CreateOptions{}); err != nil {
+			f.Error(err)
+		}
+	})
+}
+
 // TestTerminatingNamespace checks that the API server refuses creates in a terminating namespace. The
 // namespace must end when its last finalizer is removed.
 func TestTerminatingNamespace(t *testing.T) {

@@ -192,6 +192,34 @@ func TestCordon(t *testing.T) {
 	})
 }
 
+// TestNodeSelector checks that the scheduler assigns a pod only to nodes that its node selector
+// selects.
+func TestNodeSelector(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		for node, phase := range map[string]corev1.PodPhase{"node-1": corev1.PodRunning, "none": corev1.PodPending} {
+			pods := f.client.CoreV1().Pods("default")
+			_, err := pods.Create(f.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: node},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{corev1.LabelHostname: node},
+					Containers:   []corev1.Container{{Name: "web", Image: "web"}},
+				},
+			}, metav1.CreateOptions{})
+			if err != nil {
+				f.Fatal(err)
+			}
+			time.Sleep(time.Minute) // virtual
+			pod, err := pods.Get(f.Context(), node, metav1.GetOptions{})
+			if err != nil {
+				f.Fatal(err)
+			}
+			if pod.Status.Phase != phase || phase == corev1.PodRunning && pod.Spec.NodeName != node {
+				f.Errorf("pod %s is %s on node %q, want %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName, phase)
+			}
+		}
+	})
+}
+
 // TestNamespaces checks that a new namespace gets its ServiceAccount, and that the deletion of a
 // namespace deletes its objects.
 func TestNamespaces(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
@@ -19,7 +20,9 @@ func TestRestart(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.createDeployment(2)
 		f.awaitPods(2)
-		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{
+			Ports: []corev1.ServicePort{{Port: 80}}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack),
+		}}
 		first, err := f.client.CoreV1().Services("default").Create(f.Context(), service, metav1.CreateOptions{})
 		if err != nil {
 			f.Fatal(err)
@@ -42,8 +45,11 @@ func TestRestart(t *testing.T) {
 		}
 		service.Name = "other"
 		second, err := f.client.CoreV1().Services("default").Create(f.Context(), service, metav1.CreateOptions{})
-		if err != nil || second.Spec.ClusterIP == first.Spec.ClusterIP {
-			f.Errorf("the second Service has the cluster IP of the first one: %v, error %v", second.Spec.ClusterIP, err)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if one, two := first.Spec.ClusterIPs, second.Spec.ClusterIPs; len(two) != 2 || one[0] == two[0] || one[1] == two[1] {
+			f.Errorf("the cluster IPs of two Services are %q and %q, want four addresses", one, two)
 		}
 
 		victim := f.pods()[0].Name

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -26,8 +27,8 @@ const (
 	backoffMax = 10 * time.Second
 )
 
-// scheduler assigns each pod to the next schedulable node, in turn. It ignores resource requests,
-// affinity and priorities.
+// scheduler assigns each pod to the next schedulable node, in turn. It honors the node selector and
+// the required node affinity of a pod, and ignores resource requests, other affinity and priorities.
 //
 // Only the method run changes the fields, so they need no lock. In a bubble of testing/synctest,
 // time would not advance while a goroutine waits for a lock.
@@ -186,10 +187,12 @@ func (s *scheduler) explain(ctx context.Context, p *unscheduled, reason, message
 // nodeFor returns the name of the next node that accepts the pod. It returns "" if no node accepts
 // the pod.
 func (s *scheduler) nodeFor(pod *corev1.Pod) string {
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for range s.nodes {
 		node := s.nodes[s.next%len(s.nodes)]
 		s.next++
-		if cluster.NodeSchedulable(node) == nil && tolerates(pod, node) {
+		selected, err := required.Match(node)
+		if err == nil && selected && cluster.NodeSchedulable(node) == nil && tolerates(pod, node) {
 			return node.Name
 		}
 	}
