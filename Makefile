@@ -111,13 +111,17 @@ e2e-specs: build upstream ## run only the conformance specs of make e2e
 		$(MAKE) --no-print-directory conformance PROVIDER=$$provider FILTER='$(ROWS)' || status=1; \
 	done; exit $$status
 
+# In virtual time, another test binary runs the specs. It contains the control plane and the
+# subjects. Ginkgo's time limit is then virtual, and Go's is real.
+CONFORMANCE := $(if $(filter virtual,$(PROVIDER)),./harness/virtual/suites/conformance,./suites/conformance)
+
 .PHONY: conformance
-conformance: build upstream ## run the conformance specs (SUBJECTS=ours,upstream PROVIDER=… PROFILE=steady REPEAT=20 FILTER='Endpoints')
+conformance: $(if $(filter virtual,$(PROVIDER)),,build upstream) ## run the conformance specs (SUBJECTS=ours,upstream PROVIDER=… PROFILE=steady REPEAT=20 FILTER='Endpoints')
 	@mkdir -p out/conformance
 	$(GINKGO) --procs=$(PROCS) --randomize-all --repeat=$$(($(REPEAT) - 1)) --timeout=12h --silence-skips --fail-on-empty \
-		--label-filter='$(FILTER)' --output-dir=out/conformance --junit-report=specs.xml ./suites/conformance -- \
-		-test.run=TestConformance -subject=$(SUBJECTS) -provider=$(PROVIDER) -node-image='$(NODE_IMAGE)' \
-		-profile=$(PROFILE) -reports=out/conformance
+		--label-filter='$(FILTER)' --output-dir=out/conformance --junit-report=specs.xml $(CONFORMANCE) -- \
+		-test.run=TestConformance $(if $(filter virtual,$(PROVIDER)),-test.timeout=20m) \
+		-subject=$(SUBJECTS) -provider=$(PROVIDER) -node-image='$(NODE_IMAGE)' -profile=$(PROFILE) -reports=out/conformance
 
 .PHONY: conformance-broken
 conformance-broken: build upstream ## test that mutants fail the conformance rows that they violate (10 minutes)
@@ -187,8 +191,10 @@ test-slow: build upstream ## run the tests that make test leaves out because the
 
 .PHONY: test-virtual
 test-virtual: ## run the tests of the control plane in virtual time, which is a module of its own
-	@# -short leaves out what needs the patched runtime; see make test-slow.
+	@# -short leaves out what needs the patched runtime; see make test-slow. It also leaves
+	@# out the conformance specs, which make conformance runs on both subjects.
 	cd harness/virtual && $(GO) vet ./... && $(GO) test -vet=off -short -count=1 ./...
+	@$(MAKE) --no-print-directory conformance PROVIDER=virtual
 
 .PHONY: virtual
 virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
