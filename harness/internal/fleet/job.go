@@ -28,8 +28,8 @@ type Pods struct {
 	// Bucket is the URL of the bucket that contains the store, such as s3://bucket/prefix. It is
 	// empty if Claim is set.
 	Bucket string
-	// Secret is the name of a Secret with credentials for Bucket. The values of the Secret are
-	// environment variables and files of the pods. The name is empty if the pods need no Secret.
+	// Secret is the name of a Secret with credentials for Bucket. Each key of the Secret is
+	// an environment variable and a file of the pods. The name is empty if the pods need no Secret.
 	Secret string
 	// ServiceAccount is the name of the pods' ServiceAccount. It may identify the pods to a cloud.
 	// If it is empty, the pods have the default ServiceAccount.
