@@ -59,9 +59,15 @@ func inBubble(t *testing.T, test func(f *fixture)) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
+			// The garbage collector holds a mutex while it starts, and Stop waits for it. Without the patched
+			// runtime, the clock of the bubble stops meanwhile.
+			time.Sleep(time.Second)
 			if err := c.Stop(t.Context()); err != nil {
 				t.Error(err)
 			}
+			// After an outage, reflectors of client-go wait for up to a minute before they try again, even
+			// if their context has ended.
+			time.Sleep(time.Minute)
 		})
 		test(&fixture{t, c, kubernetes.NewForConfigOrDie(c.Config(cluster.Admin))})
 	})
