@@ -95,7 +95,8 @@ func install(from, to string) error {
 
 // stalePackages returns the import paths of all packages that a build of the given packages must
 // compile. The progress display then counts these packages. stalePackages also downloads missing Go
-// modules. The argument module is the directory of the module that requires the packages.
+// modules. The argument module is the directory of the module that requires the packages. Flags of
+// the go command may precede the packages.
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)

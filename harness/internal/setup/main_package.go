@@ -41,12 +41,12 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	if err != nil {
 		return Package{}, err
 	}
-	root := filepath.Join(cache, "modules", platform)
-	built := Package{Executable: filepath.Join(root, name+"@"+module.Version, path.Base(name)), ModuleDir: module.Dir}
+	dir := filepath.Join(cache, "modules", platform, name+"@"+module.Version) // builds of other versions have their own locks
+	built := Package{Executable: filepath.Join(dir, path.Base(name)), ModuleDir: module.Dir}
 	if _, err := os.Stat(built.Executable); err == nil {
 		return built, nil
 	}
-	unlock, err := lock(ctx, root)
+	unlock, err := lock(ctx, dir)
 	if err != nil {
 		return Package{}, err
 	}
@@ -55,7 +55,7 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 		return built, nil
 	}
 	p.setStep("building " + packageAtVersion)
-	if err := module.build(ctx, root, "."+strings.TrimPrefix(name, module.Path), built.Executable, p); err != nil {
+	if err := module.build(ctx, dir, "."+strings.TrimPrefix(name, module.Path), built.Executable, p); err != nil {
 		return Package{}, fmt.Errorf("building %s: %w", packageAtVersion, err)
 	}
 	return built, nil
