@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -86,9 +87,26 @@ type cachedGeneration struct {
 // each condition.
 type generations struct {
 	Status struct {
-		ObservedGeneration int64
-		Conditions         []struct{ ObservedGeneration int64 }
+		ObservedGeneration observedGeneration
+		Conditions         []struct{ ObservedGeneration observedGeneration }
 	}
+}
+
+// observedGeneration is the value of a field observedGeneration. Some kinds, such as Rollout of
+// Argo Rollouts, have this number as text, although the API conventions demand a number.
+type observedGeneration int64
+
+// UnmarshalJSON accepts a number, and text that contains a number. Other text gives 0, as if the
+// field were absent.
+func (g *observedGeneration) UnmarshalJSON(value []byte) error {
+	if text := strings.TrimPrefix(string(value), `"`); text != string(value) {
+		*g = observedGeneration(objects.WholeNumber(strings.TrimSuffix(text, `"`), 0))
+		return nil
+	}
+	var number int64
+	err := json.Unmarshal(value, &number)
+	*g = observedGeneration(number)
+	return err
 }
 
 // highest returns the highest observedGeneration of the status and its conditions. No write may set
@@ -98,7 +116,7 @@ func (g generations) highest() int64 {
 	for _, c := range g.Status.Conditions {
 		highest = max(highest, c.ObservedGeneration)
 	}
-	return highest
+	return int64(highest)
 }
 
 // generationsOf decodes all fields named observedGeneration in the JSON of an object or a patch.
@@ -185,7 +203,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	checker.reported[o.UID] = reportedGenerations{now, o.Version}
 	from, to := before.Status.ObservedGeneration, now.Status.ObservedGeneration
 	cached := checker.cached[request.Subject][o.UID]
-	if to < from && sent.Status.ObservedGeneration == to && cached.generation >= from && m.processTime-cached.since > checker.batchTime+lag {
+	if to < from && sent.Status.ObservedGeneration == to && cached.generation >= int64(from) && m.processTime-cached.since > checker.batchTime+lag {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s lowered status.observedGeneration of %s from %d to %d; its cache has had generation %d for %s", request.Subject, o.Ref, from, to, cached.generation, seconds(m.processTime-cached.since)),
 				fmt.Sprintf("status.observedGeneration %d or higher", from))
@@ -213,7 +231,7 @@ func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	if m.tested.genericKindOf(o.Resource) == "" {
 		return
 	}
-	observed := generationsOf(o.Body).Status.ObservedGeneration
+	observed := int64(generationsOf(o.Body).Status.ObservedGeneration)
 	if observed == 0 || o.Terminating() {
 		delete(checker.committed, o.UID)
 		return

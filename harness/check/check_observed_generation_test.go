@@ -30,6 +30,21 @@ func TestObservedGeneration(t *testing.T) {
 			report(h, second)
 			h.settle()
 		}},
+		{name: "text that is a number, out of date at the end", want: Fail, evidence: "status.observedGeneration of widgets.example.com ns/w is 1, 10s after generation 2", build: func(h *historyBuilder) {
+			report(h, `{"status":{"observedGeneration":"1"}}`)
+			edit(h)
+			h.settle()
+		}},
+		{name: "text that is a number, up to date at the end", want: Pass, build: func(h *historyBuilder) {
+			edit(h)
+			report(h, `{"status":{"observedGeneration":"2"}}`)
+			h.settle()
+		}},
+		{name: "text that is no number", want: NotExercised, build: func(h *historyBuilder) {
+			report(h, `{"status":{"observedGeneration":"5d9f7cc8b4"}}`)
+			edit(h)
+			h.settle()
+		}},
 		{name: "a condition has a higher one", want: Fail, evidence: "wrote observedGeneration 7", build: func(h *historyBuilder) {
 			report(h, `{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","observedGeneration":7}]}}`)
 			h.settle()
