@@ -13,11 +13,12 @@ import (
 // noWritesWhenSettledCheck demands that the controllers under test write nothing after all objects
 // have converged. It examines each of their writes after the run has reported convergence.
 //
-// The verdict is unknown in three cases:
+// The verdict is unknown in four cases:
 //
 //   - The run did not converge.
 //   - The run ended less than Settings.Quiet after convergence.
 //   - After convergence, another client changed an object, and a controller under test then wrote.
+//   - A controller under test wrote while it retried a request that the API server refuses.
 //
 // If a controller has the trait acts-by-time, the check ignores writes of the kinds that this
 // controller writes. Time alone may be the reason for such a write.
@@ -28,7 +29,7 @@ var noWritesWhenSettledCheck = Check{
 	Property:         Liveness,
 	Scope:            general,
 	ExercisedWhen:    "The run converges, and then lasts for the quiet time of the scenario. At least one controller under test does not have the trait acts-by-time.",
-	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes.",
+	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of a process to which the API server has refused the same other request twice or more. Writes of kinds that a controller with the trait acts-by-time writes.",
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,
 }
@@ -53,23 +54,28 @@ type noWritesWhenSettledChecker struct {
 	since   time.Duration // when the run reported convergence
 	changed *history.Ref  // an object that another client changed after convergence; nil if there is none
 	reacted bool          // true if the subject wrote after that change
+
+	refusals refusals         // the requests that the API server refuses to each process
+	retried  *history.Request // a refused request of a process that then wrote; nil if there is none
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {
 	return &noWritesWhenSettledChecker{
 		quietTime: s.Quiet,
 		grace:     min(lag, s.Quiet/2),
+		refusals:  refusals{sent: map[uint64]*history.Request{}, inARow: map[requestOf]int{}},
 		allByTime: !slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return !c.Has(kube.ActsByTime) }),
 	}
 }
 
 func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) {
+	checker.refusals.observe(r)
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
 		// The run may report convergence a second time. The earlier report then no longer
 		// counts.
-		checker.changed, checker.reacted = nil, false
+		checker.changed, checker.reacted, checker.retried = nil, false, nil
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++
@@ -83,6 +89,8 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Request != nil && r.Request.IsWrite() && m.tested.writesByTime(r.Request.Resource): // allowed behavior scheduled-writes
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
+	case r.Request != nil && r.Request.IsWrite() && checker.refusals.retries(r.Request.Subject) != nil: // the controller starts from the beginning in each retry
+		checker.retried = checker.refusals.retries(r.Request.Subject)
 	case r.Request != nil && r.Request.IsWrite():
 		checker.report(m, r.Request)
 	}
@@ -117,7 +125,7 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 //   - not-exercised: every controller under test acts by time.
 //   - fail: the subject wrote after convergence.
 //   - unknown: the run did not last long enough after convergence, or the subject reacted to a
-//     change of another client.
+//     change of another client, or it retried a refused request.
 //   - pass: in all other cases.
 func (checker *noWritesWhenSettledChecker) Result() Result {
 	result := checker.findings.Result()
@@ -129,6 +137,8 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or ended less than %v (settle.quiet) after convergence", checker.quietTime)
 	case checker.reacted:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed after convergence, and the subject reacted to the change", checker.changed)
+	case checker.retried != nil:
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s retries %s, which the API server refuses; it may write in each retry", checker.retried.Subject, describeRequest(checker.retried))
 	}
 	return result
 }
