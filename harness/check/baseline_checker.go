@@ -46,17 +46,23 @@ func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
 	if checker.baseline == nil {
 		return
 	}
-	checker.observer.Observe(r)
-	switch {
-	case r.Fault != nil && r.Fault.Event == history.FaultFired:
-		if !slices.Contains(checker.fired, r.Fault.Name) {
-			checker.fired = append(checker.fired, r.Fault.Name)
-		}
-		if checker.excluded == "" && slices.Contains(checker.excludes, r.Fault.Name) {
-			checker.excluded = r.Fault.Name
-		}
-	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && checker.unusable() == "":
+	checker.collect(r)
+	if r.Phase != nil && r.Phase.Name == history.PhaseEnd && checker.unusable() == "" {
 		checker.end(m)
+	}
+}
+
+// collect adds the next record of the history to what is compared at the end.
+func (checker *baselineChecker) collect(r *history.Record) {
+	checker.observer.Observe(r)
+	if r.Fault == nil || r.Fault.Event != history.FaultFired {
+		return
+	}
+	if !slices.Contains(checker.fired, r.Fault.Name) {
+		checker.fired = append(checker.fired, r.Fault.Name)
+	}
+	if checker.excluded == "" && slices.Contains(checker.excludes, r.Fault.Name) {
+		checker.excluded = r.Fault.Name
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // monitor watches the records of the history to determine when the next phase of the run can begin.
 // It affects only how long a run takes. The verdict does not depend on it.
 type monitor struct {
-	settled *check.Settled
+	settled  *check.Settled
+	endState *check.EndState
 	// ready reports whether the leading replica watches all resources that its controllers need.
 	ready func() bool
 
@@ -30,13 +31,14 @@ type monitor struct {
 // newMonitor returns a monitor for a run with the given controllers under test. Until the caller
 // sets the field ready, the monitor assumes that the replicas are ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
-	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
+	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
 
 // observe updates the monitor from the next record of the history. If the record can change the
 // condition for which waitUntil waits, observe makes waitUntil evaluate the condition again.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
+	m.endState.Observe(r)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -120,6 +122,12 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 // objects have converged. It then returns true. If ctx ends first, waitConverged returns false.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
+}
+
+// waitSettled waits until all recorded objects have converged, and are the same as in runs without
+// faults. If ctx ends first, waitSettled returns false.
+func (m *monitor) waitSettled(ctx context.Context) bool {
+	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 && m.endState.Reached() })
 }
 
 // waitQuiet waits until the controllers under test (the subject) have written nothing for the

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
@@ -112,7 +113,9 @@ func newSession(o *Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Options: o, dir: dir, unlock: unlock, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
+	monitor := newMonitor(o.Scenario.Controllers()...)
+	monitor.endState = check.NewEndState(o.Baseline, lastOperation(o.Scenario.Workload))
+	return &Session{Options: o, dir: dir, unlock: unlock, monitor: monitor}, nil
 }
 
 // completeVersions sets o.Versions to the versions that the provider returns, unless o.Versions is

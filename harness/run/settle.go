@@ -9,8 +9,9 @@ import (
 )
 
 // Settle waits until all objects have converged, and the controllers under test have then written
-// nothing for a while. The scenario's field settle.quiet says how long. Heal all faults before the
-// call. Settle begins the phases settle, quiet and end.
+// nothing for a while. The scenario's field settle.quiet says how long. In a run with a baseline, the
+// objects must first become the same as in runs without faults. Heal all faults before the call.
+// Settle begins the phases settle, quiet and end.
 //
 // If the time limit settle.within passes first, Settle returns nil too, because the checks decide
 // whether that is a violation.
@@ -32,7 +33,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	quiet := false
-	for !quiet && s.monitor.waitConverged(bounded) {
+	for !quiet && s.monitor.waitSettled(bounded) {
 		s.beginPhase(history.PhaseQuiet)
 		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
 		if !quiet && bounded.Err() != nil {
