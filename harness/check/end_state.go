@@ -7,9 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// EndState decides whether the objects of a running scenario are the same as at the end of runs
-// without faults (the baseline). A controller that retries with back-off may need a while for that,
-// in which it writes nothing. Its methods are safe for concurrent use.
+// EndState decides whether the objects of a run are those of the baseline (runs without faults). A
+// controller that retries with back-off may need a while for that, in which it writes nothing. The
+// methods of EndState are safe for concurrent use.
 type EndState struct {
 	mu       sync.Mutex // guards all other fields
 	checker  *baselineChecker
