@@ -31,7 +31,8 @@ type exploreFlags struct {
 	at       []string // the names of the faults to inject
 	baseline int      // the number of runs without faults
 	budget   time.Duration
-	shrink   bool // after the search, shrink one run of each failure group
+	delay    time.Duration // how long an event or a response is late
+	shrink   bool          // after the search, shrink one run of each failure group
 }
 
 func newExplore(code *int) *cobra.Command {
@@ -62,6 +63,7 @@ the plan, the results and the runs that failed.`,
 	f.StringVar(&flags.runs.subject, "subject", "ours", "the controllers under test; see --subject of \"gauntlet run\"")
 	f.DurationVar(&flags.budget, "budget", 30*time.Minute, "how long new runs are started; 0 means until every place was tried")
 	f.StringSliceVar(&flags.at, "at", all, "the faults to inject: "+strings.Join(all, ", "))
+	f.DurationVar(&flags.delay, "delay", explore.DefaultDelay, "how long an event or a response is late, with held, late and stale")
 	f.IntVar(&flags.baseline, "baseline", 3, "the number of runs without faults; a place that is not in all of them is pruned")
 	f.StringVar(&flags.dir, "dir", "", "the `directory` of the search (default: explore-SCENARIO-SUBJECT in the directory of --out)")
 	f.BoolVar(&flags.shrink, "shrink", false, "afterwards, shrink the smallest run of each failure group, as \"gauntlet shrink\" does; this takes time in addition to --budget")
@@ -75,6 +77,9 @@ the plan, the results and the runs that failed.`,
 func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.baseline < 1 || f.budget < 0 {
 		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: --baseline must be at least 1, and --budget must not be negative", f.baseline, f.budget)
+	}
+	if f.delay <= 0 {
+		return exitPass, fmt.Errorf("--delay=%s: must be positive", f.delay)
 	}
 	o, err := f.options(cmd, name)
 	if err != nil {
@@ -151,7 +156,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	}
 	dir, err := filepath.Abs(f.dir)
 	return explore.Options{
-		Scenario: s, Subject: subject, Actions: actions, Directory: dir, Baseline: f.baseline, Parallel: parallel, Budget: f.budget,
+		Scenario: s, Subject: subject, Actions: actions, Delay: f.delay, Directory: dir, Baseline: f.baseline, Parallel: parallel, Budget: f.budget,
 		Clock: clock.RealClock{}, Start: f.start(cmd), Progress: func(message string) { f.runs.terminal.progress(s.Name, message) },
 	}, err
 }

@@ -45,6 +45,8 @@ type Options struct {
 	Subject string
 	// Actions has the kinds of faults that the search injects, such as a crash.
 	Actions []Action
+	// Delay is how long an event or a response is late; see [DefaultDelay].
+	Delay time.Duration
 	// Directory contains the plan and the results of the search. If an interrupted search of the
 	// same scenario has left a plan there, the search continues.
 	Directory string
@@ -169,7 +171,7 @@ const failedStartsMax = 3
 // tryOne makes the run of a trial and stores the result. A trial injects the faults of one or
 // two places. tryOne removes the directory of a run that was interrupted or shows no failure.
 func (s *search) tryOne(ctx context.Context, t trial) error {
-	disturbed, err := t.scenario(s.calm)
+	disturbed, err := t.scenario(s.calm, s.Delay)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,30 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// TestDelay checks how long events and responses are late.
+func TestDelay(t *testing.T) {
+	calm := parse(t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
+	write := &explore.Write{Verb: "update", Resource: "replicasets.apps", Name: "web", Nth: 1, Committed: 1}
+	event := &explore.Event{Resource: "replicasets.apps", Type: history.Added, Name: "web", Nth: 1}
+	for _, test := range []struct {
+		place explore.Place
+		want  string
+	}{
+		{explore.Place{Action: explore.Held, Event: event}, "watch-delay: {resource: replicasets.apps, type: ADDED, name: web, nth: 1, delay: 15s}"},
+		{explore.Place{Action: explore.Late, Write: write}, "for: 16s"},
+		{explore.Place{Action: explore.Stale, Write: write, Event: event}, "for: 15s"},
+	} {
+		disturbed, err := explore.ScenarioWith(test.place, calm, 15*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := disturbed.Marshal()
+		if err != nil || !strings.Contains(string(text), test.want) {
+			t.Errorf("%s: error %v, scenario\n%s\nwant one with %q", test.place, err, text, test.want)
+		}
+	}
+}
+
 func TestParseActions(t *testing.T) {
 	const want = `found unknown fault "lots"; expected crash or lost; did you mean lost?`
 	if _, err := explore.ParseActions([]string{"lots"}, explore.Crash, explore.Lost); err == nil || err.Error() != want {
@@ -122,7 +146,7 @@ func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 	f.t.Helper()
 	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
 	outcome, err := explore.Run(ctx, explore.Options{
-		Scenario: s, Subject: "fake", Actions: []explore.Action{explore.Crash, explore.Lost}, Directory: dir, Baseline: 2, Parallel: 1,
+		Scenario: s, Subject: "fake", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
 		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
 	})
 	if err != nil {

@@ -1,6 +1,11 @@
 package explore
 
-import "github.com/kube-gauntlet/gauntlet/harness/check"
+import (
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
 
 // PruneReason returns the reason why a search does not try two places together. Both faults fired
 // when the search tried the places alone. The argument failed says whether the second one failed.
@@ -13,4 +18,10 @@ func PruneReason(first, second Place, failed bool) string {
 		results[trial{second}.id()] = result{Fired: true, Verdict: check.Fail}
 	}
 	return pruneReason(first, second, results)
+}
+
+// ScenarioWith returns a scenario with the faults of a place, which delay an event or a response by
+// the given time.
+func ScenarioWith(p Place, calm *scenario.Scenario, delay time.Duration) (*scenario.Scenario, error) {
+	return trial{p}.scenario(calm, delay)
 }

@@ -105,15 +105,19 @@ const (
 // Actions has all actions, in the order in which a search tries them.
 var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held, Late}
 
-// descriptions explains each action in a message, such as "the event arrives 3s late".
+// DefaultDelay is how long an event or a response is late, unless the options of a search have
+// another delay.
+const DefaultDelay = 3 * time.Second
+
+// descriptions explains each action in a message, such as "the event arrives late".
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
 	Lost:        "the API server commits the write and the response is lost",
-	Late:        "the API server commits the write and the response arrives 3s late",
-	Held:        "the event arrives 3s late",
+	Late:        "the API server commits the write and the response arrives late",
+	Held:        "the event arrives late",
 	Skipped:     "the subject never receives this version of the object",
-	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events 3s late",
+	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events late",
 }
 
 // ParseActions converts names of actions, such as "crash", from a command line. It returns an error
@@ -164,13 +168,14 @@ func (p Place) String() string {
 
 const (
 	downtime = 200 * time.Millisecond // the time from a crash of the controllers under test to their restart
-	heldFor  = 3 * time.Second        // how long an event or a response is delayed, or the restarted controllers under test receive no new events
 	staleFor = 30 * time.Second       // how long the old list is available to the restarted controllers, which may have to wait for their lease
 )
 
 // faults returns the faults that the place adds to a scenario. The argument first is the index that
 // the first of these faults will have in the scenario, because triggers refer to faults by index.
-func (p Place) faults(first int) ([]scenario.Fault, error) {
+// The argument delay is how long an event or a response is late. It is also how long restarted
+// controllers under test receive no new events.
+func (p Place) faults(first int, delay time.Duration) ([]scenario.Fault, error) {
 	switch p.Action {
 	case CrashBefore:
 		return crashAt(p.Write.trigger(scenario.Sent))
@@ -188,18 +193,18 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 		once := 1
 		late, err := newFault("response-slow", &requests.SlowParams{
 			Match: requests.Match{Verb: p.Write.Verb, Resource: p.Write.Resource, Subresource: p.Write.Subresource, Name: p.Write.Name, Nth: &once},
-			Delay: heldFor,
+			Delay: delay,
 		})
-		late.When, late.For = p.Write.trigger(scenario.Sent), heldFor+time.Second
+		late.When, late.For = p.Write.trigger(scenario.Sent), delay+time.Second
 		return []scenario.Fault{late}, err
 	case Held:
-		held, err := newFault("watch-delay", &watches.DelayParams{EventMatch: p.Event.match(), Delay: heldFor})
+		held, err := newFault("watch-delay", &watches.DelayParams{EventMatch: p.Event.match(), Delay: delay})
 		return []scenario.Fault{held}, err
 	case Skipped:
 		skipped, err := newFault("watch-skip", &watches.SkipParams{EventMatch: p.Event.match()})
 		return []scenario.Fault{skipped}, err
 	default:
-		return p.stale(first)
+		return p.stale(first, delay)
 	}
 }
 
@@ -208,8 +213,8 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 //
 // After the event, lists of the resource return the objects as they were at that time. After the
 // write, the controllers under test crash. The restarted controllers list these old objects, and
-// receive later events only after the delay heldFor, 3 seconds.
-func (p Place) stale(first int) ([]scenario.Fault, error) {
+// receive later events only after the delay.
+func (p Place) stale(first int, delay time.Duration) ([]scenario.Fault, error) {
 	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
 	if err != nil {
 		return nil, err
@@ -223,7 +228,7 @@ func (p Place) stale(first int) ([]scenario.Fault, error) {
 		return nil, err
 	}
 	stall, err := newFault("watch-stall", &watches.StallParams{Resource: p.Event.Resource})
-	stall.When, stall.For = fires(first), heldFor
+	stall.When, stall.For = fires(first), delay
 	return []scenario.Fault{list, crash[0], stall}, err
 }
 
@@ -262,7 +267,7 @@ func newFault(name string, params any) (scenario.Fault, error) {
 // Scenario returns a copy of the scenario calm with the faults of the place. The scenario calm must
 // have no faults.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
-	return trial{p}.scenario(calm)
+	return trial{p}.scenario(calm, DefaultDelay)
 }
 
 // trial is one run that the search makes, with the faults of one place or of a pair of places.
@@ -291,12 +296,13 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of the scenario calm with the faults of the trial. The scenario calm must
-// have no faults. The copy has another name and description.
-func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
+// scenario returns a copy of a scenario, to which it adds the faults of the trial. The argument
+// calm is this scenario, which must have no faults. The argument delay is how long an event or a
+// response is late.
+func (t trial) scenario(calm *scenario.Scenario, delay time.Duration) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {
-		faults, err := p.faults(len(s.Faults))
+		faults, err := p.faults(len(s.Faults), delay)
 		if err != nil {
 			return nil, err
 		}

@@ -166,12 +166,12 @@ func (s *search) save() error {
 	return os.WriteFile(s.planFile(), append(text, '\n'), 0o644)
 }
 
-// digest returns a hash of the subject's name, the scenario without faults, and the actions. The
-// subject is the controllers under test. A saved plan is valid only for a search with the same
+// digest returns a hash of the subject's name, the scenario without faults, the actions and the
+// delay. The subject is the controllers under test. A saved plan is valid only for a search with the same
 // hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
-	sum := sha256.Sum256(fmt.Appendf(text, "baseline 3 %s %v", s.Subject, s.Actions))
+	sum := sha256.Sum256(fmt.Appendf(text, "baseline 3 %s %v %s", s.Subject, s.Actions, s.Delay))
 	return hex.EncodeToString(sum[:]), err
 }
 

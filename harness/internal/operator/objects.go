@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -43,7 +45,10 @@ type objects struct {
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
-	bound := boundRoles(manifests)
+	bound, err := boundRoles(manifests)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range manifests {
 		if err := sorted.add(o, bound); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
@@ -86,16 +91,48 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 	return nil
 }
 
-// boundRoles returns the roles that role bindings in the manifests name. Only these roles say what
-// the program may write. The keys have the form "ClusterRole/manager".
-func boundRoles(manifests []*unstructured.Unstructured) map[string]bool {
+// boundRoles returns the roles that role bindings in the manifests name, and the cluster roles that
+// these roles aggregate. Only these roles say what the program may write. The keys have the form
+// "ClusterRole/manager".
+func boundRoles(manifests []*unstructured.Unstructured) (map[string]bool, error) {
 	bound := map[string]bool{}
 	for _, o := range manifests {
 		kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
 		name, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
 		bound[kind+"/"+name] = true
 	}
-	return bound
+	for _, o := range manifests {
+		if o.GetKind() != "ClusterRole" || !bound["ClusterRole/"+o.GetName()] {
+			continue
+		}
+		if err := addAggregated(bound, o, manifests); err != nil {
+			return nil, fmt.Errorf("ClusterRole %s: %w", o.GetName(), err)
+		}
+	}
+	return bound, nil
+}
+
+// addAggregated adds the cluster roles that an aggregationRule selects to the map bound.
+func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
+	var role rbacv1.ClusterRole
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(aggregate.Object, &role); err != nil {
+		return err
+	}
+	if role.AggregationRule == nil {
+		return nil
+	}
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil {
+			return err
+		}
+		for _, o := range manifests {
+			if o.GetKind() == "ClusterRole" && selector.Matches(labels.Set(o.GetLabels())) {
+				bound["ClusterRole/"+o.GetName()] = true
+			}
+		}
+	}
+	return nil
 }
 
 // kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -44,7 +45,7 @@ type file struct {
 		Namespace string `yaml:"namespace,omitempty"`
 		// Manifests lists files, directories and kustomizations. A relative path starts at the
 		// directory of the subject file. With Module, a relative path starts at the root
-		// directory of the Go module.
+		// directory of the Go module, unless the path begins with ./ or ../.
 		Manifests []string `yaml:"manifests,omitempty"`
 	} `yaml:"subject"`
 	// Operator lists the controllers and kinds of the program. It is needed only if the
@@ -74,7 +75,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
-	executable := within(dir, f.Subject.Exec)
+	manifestDir, executable := dir, within(dir, f.Subject.Exec)
 	switch {
 	case (f.Subject.Exec == "") == (f.Subject.Module == ""):
 		return nil, document.Errorf("subject", "set either exec, the path of a program, or module, a Go main package with a version")
@@ -83,11 +84,15 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		if err != nil {
 			return nil, document.Errorf("subject.module", "%w", err)
 		}
-		dir, executable = built.ModuleDir, built.Executable
+		manifestDir, executable = built.ModuleDir, built.Executable
 	}
 	var objects []*unstructured.Unstructured
 	for i, name := range f.Subject.Manifests {
-		read, err := readManifests(within(dir, name))
+		from := manifestDir
+		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+			from = dir
+		}
+		read, err := readManifests(within(from, name))
 		if err != nil {
 			return nil, document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
 		}

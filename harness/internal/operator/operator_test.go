@@ -125,6 +125,44 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadAggregatedRoles checks that the program may write what the roles permit that a bound role
+// aggregates.
+func TestLoadAggregatedRoles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "manager", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "crd.yaml", widgets)
+	write(t, dir, "roles.yaml", `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: all}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {aggregate: "true"}}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: manager, labels: {aggregate: "true"}}
+rules: [{apiGroups: [apps], resources: [statefulsets], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: other, labels: {aggregate: "false"}}
+rules: [{apiGroups: [""], resources: [services], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: manager}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
+`)
+	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [crd.yaml, roles.yaml]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"StatefulSet", "Widget"}, loaded.Scenario.Controllers[0].Writes); diff != "" {
+		t.Errorf("kinds that the controller writes (-want +got):\n%s", diff)
+	}
+}
+
 // TestLoadWebhooks checks the port and the certificate of the webhooks in manifests.
 func TestLoadWebhooks(t *testing.T) {
 	const manager = `apiVersion: apps/v1

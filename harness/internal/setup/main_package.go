@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/mod/modfile"
 )
 
 // Package is the result of [MainPackage]: a program that was built from a Go main package. The
@@ -17,9 +19,9 @@ type Package struct {
 	ModuleDir  string // the directory of the module's source, which is read-only
 }
 
-// MainPackage builds a Go main package of another module, such as example.com/operator/cmd@v1.2.3.
-// It returns the paths of the built program and of the module's source. The module's own replace
-// directives apply, as in a checkout of the module.
+// MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
+// module's own replace directives apply, as in a checkout of the module. A directive with a
+// directory that is a module of its own stands for the same version of that module.
 //
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
@@ -91,10 +93,40 @@ func (m downloadedModule) build(ctx context.Context, root, relative, executable 
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
+			if name == "go.mod" {
+				if content, err = m.requireNested(content); err != nil {
+					return err
+				}
+			}
 			if err := os.WriteFile(filepath.Join(temp, name), content, 0o600); err != nil {
 				return err
 			}
 		}
 		return buildInto(ctx, temp, m.Dir, executable, p, "-modfile="+filepath.Join(temp, "go.mod"), "-mod=mod", relative)
 	})
+}
+
+// requireNested returns the content of go.mod without replace directives that name a missing
+// directory. A downloaded module lacks the directories that are modules of their own, and all
+// directories outside of it. Projects release such modules together with m, so the result requires
+// them at the version of m.
+func (m downloadedModule) requireNested(goMod []byte) ([]byte, error) {
+	mod, err := modfile.Parse("go.mod", goMod, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, replace := range mod.Replace {
+		if !modfile.IsDirectoryPath(replace.New.Path) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(m.Dir, replace.New.Path, "go.mod")); err == nil {
+			continue
+		}
+		old := replace.Old // DropReplace clears the directive
+		if err := errors.Join(mod.DropReplace(old.Path, old.Version), mod.AddRequire(old.Path, m.Version)); err != nil {
+			return nil, err
+		}
+	}
+	mod.Cleanup()
+	return mod.Format()
 }
