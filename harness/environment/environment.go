@@ -125,6 +125,7 @@ type Proxy interface {
 // much less time, even on a slow machine. A timeout therefore means that the step has failed.
 const (
 	clusterTimeout = 2 * time.Minute  // each of: starting the cluster, creating the namespace, loading an image
+	installTimeout = 2 * time.Minute  // creating all objects of a subject file, until the API server serves its custom resources
 	subjectTimeout = 60 * time.Second // starting all replicas, until one holds the lease and has opened its watches
 	catchUpTimeout = 10 * time.Second // the wait of CatchUp for records
 )

@@ -34,6 +34,8 @@ var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookCon
 // account, the user of the program. install returns when the API server serves the custom
 // resources.
 func (e *Environment) install(ctx context.Context, namespace string, objects []*unstructured.Unstructured, account rbacv1.Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
 	if err := e.createNamespace(ctx, namespace); err != nil {
 		return err
 	}

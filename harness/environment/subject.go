@@ -207,12 +207,15 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
-	defer cancel()
-	if d := o.Target.Definition(); d != nil {
+	d := o.Target.Definition()
+	if d != nil {
 		if err := e.install(ctx, d.Namespace, replicas.webhooks.Objects(), replicas.account); err != nil {
 			return err
 		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
+	defer cancel()
+	if d != nil {
 		replicas.webhooks.CopySecret(ctx, e.Admin)
 	}
 	start := e.Clock.Now()
@@ -237,7 +240,10 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		if e.watches.recording && e.Proxy != nil {
 			e.watches.require(o.watched())
 		}
-		err = e.watches.wait(ctx)
+		err = e.watches.wait(ctx, e.Subject.Err)
+		if errors.Is(err, context.DeadlineExceeded) && d != nil {
+			err = fmt.Errorf("%w; if the program never watches one of these resources, describe its controllers in the section operator of the subject file", err)
+		}
 	}
 	if err == nil && replicas.webhooks != nil {
 		err = e.waitForWebhooks(ctx, replicas.webhooks)

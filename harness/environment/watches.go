@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -166,13 +167,14 @@ func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) ==
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
-// the missing resources.
-func (w *subjectWatches) wait(ctx context.Context) error {
+// the missing resources. wait returns early with the error of the function ended, which tells
+// whether the subject ended unexpectedly.
+func (w *subjectWatches) wait(ctx context.Context, ended func() error) error {
 	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {
-		if missing := w.missing(); len(missing) > 0 {
-			return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(missing, ", "))
+		if missing := w.missing(); len(missing) > 0 && ended() == nil {
+			return fmt.Errorf("no replica of the subject watches %s", strings.Join(missing, ", "))
 		}
 		return nil
 	})
-	return err
+	return cmp.Or(ended(), err)
 }

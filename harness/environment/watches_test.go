@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,10 @@ func defaultControllers(t *testing.T) []kube.Controller {
 func TestWaitForWatches(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))
+	alive := func() error { return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := m.wait(ctx); err == nil || !strings.Contains(err.Error(), "does not watch deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services") {
+	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), "no replica of the subject watches deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services") {
 		t.Errorf("error %v, want the names of the missing watches", err)
 	}
 	for i, resource := range m.required {
@@ -34,8 +36,18 @@ func TestWaitForWatches(t *testing.T) {
 		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
 		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 	}
-	if err := m.wait(t.Context()); err != nil {
+	if err := m.wait(t.Context(), alive); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWaitForWatchesOfEndedSubject verifies that wait does not wait for a subject that has ended.
+func TestWaitForWatchesOfEndedSubject(t *testing.T) {
+	m := newSubjectWatches()
+	m.require(kube.Watched(defaultControllers(t)))
+	want := errors.New("exited with status 1")
+	if err := m.wait(t.Context(), func() error { return want }); !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
 	}
 }
 
