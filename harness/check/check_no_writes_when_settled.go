@@ -18,7 +18,7 @@ import (
 //   - The run did not converge.
 //   - The run ended less than Settings.Quiet after convergence.
 //   - After convergence, another client changed an object, and a controller under test then wrote.
-//   - A controller under test wrote while it retried a request that the API server refuses.
+//   - A controller without a contract wrote while it retried a request that the API server refuses.
 //
 // If a controller has the trait acts-by-time, the check ignores writes of the kinds that this
 // controller writes. Time alone may be the reason for such a write.
@@ -29,7 +29,7 @@ var noWritesWhenSettledCheck = Check{
 	Property:         Liveness,
 	Scope:            general,
 	ExercisedWhen:    "The run converges, and then lasts for the quiet time of the scenario. At least one controller under test does not have the trait acts-by-time.",
-	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of a process to which the API server has refused the same other request twice or more. Writes of kinds that a controller with the trait acts-by-time writes.",
+	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes. If no controller under test has a contract, also writes before the last quiet phase, and writes of a process to which the API server has refused the same other request twice or more. Without a contract, nothing says when the controller is done.",
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,
 }
@@ -41,6 +41,10 @@ var noWritesWhenSettledCheck = Check{
 // half of Settings.Quiet is shorter, this half is the limit. If another client then changes an
 // object, the checker does not report later writes. The verdict is unknown instead.
 //
+// Without a contract, convergence only means that the controllers seem to be done. A controller may
+// still have delayed a reconcile, for example by its rate limiter. The run then waits for another
+// quiet phase, and the checker drops the writes that ended the earlier one.
+//
 // The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
 // (allowed behavior truncated-endpoints). It also ignores writes of controllers that act by time
 // (allowed behavior scheduled-writes).
@@ -49,6 +53,7 @@ type noWritesWhenSettledChecker struct {
 	quietTime time.Duration // how long the run must last after convergence (Settings.Quiet)
 	grace     time.Duration // how long the subject may finish its work after convergence
 	allByTime bool          // true if every controller under test has the trait acts-by-time
+	contract  bool          // true if a controller under test has a contract, so that convergence is exactly known
 
 	quiet   bool          // true if the run has reported convergence and has not ended
 	since   time.Duration // when the run reported convergence
@@ -64,6 +69,7 @@ func newNoWritesWhenSettledChecker(s Settings) Checker {
 		quietTime: s.Quiet,
 		grace:     min(lag, s.Quiet/2),
 		refusals:  refusals{sent: map[uint64]*history.Request{}, inARow: map[requestOf]int{}},
+		contract:  slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return c.Contract }),
 		allByTime: !slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return !c.Has(kube.ActsByTime) }),
 	}
 }
@@ -76,6 +82,9 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		// The run may report convergence a second time. The earlier report then no longer
 		// counts.
 		checker.changed, checker.reacted, checker.retried = nil, false, nil
+		if !checker.contract {
+			checker.findings = findings{exercised: checker.exercised}
+		}
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++
@@ -89,7 +98,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Request != nil && r.Request.IsWrite() && m.tested.writesByTime(r.Request.Resource): // allowed behavior scheduled-writes
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
-	case r.Request != nil && r.Request.IsWrite() && checker.refusals.retries(r.Request.Subject) != nil: // the controller starts from the beginning in each retry
+	case r.Request != nil && r.Request.IsWrite() && !checker.contract && checker.refusals.retries(r.Request.Subject) != nil: // the controller starts from the beginning in each retry
 		checker.retried = checker.refusals.retries(r.Request.Subject)
 	case r.Request != nil && r.Request.IsWrite():
 		checker.report(m, r.Request)

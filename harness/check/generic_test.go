@@ -333,6 +333,39 @@ func TestActsByTime(t *testing.T) {
 	}
 }
 
+// TestQuietAgain requires that no-writes-when-settled drops the writes that ended an earlier quiet
+// phase of a controller without a contract. It still reports those of a controller with one.
+func TestQuietAgain(t *testing.T) {
+	for _, test := range []struct {
+		testCase
+		controllers []kube.Controller
+		again       bool // the controller writes in the second quiet phase, too
+	}{
+		{controllers: []kube.Controller{widgetController}, testCase: testCase{name: "a delayed reconcile", want: Pass}},
+		{controllers: []kube.Controller{widgetController}, again: true,
+			testCase: testCase{name: "writes until the end", want: Fail, evidence: "sent create configmaps ns/c"}},
+		{controllers: append([]kube.Controller{widgetController}, kube.Controllers...),
+			testCase: testCase{name: "a controller with a contract", want: Fail, evidence: "sent create configmaps ns/c"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistoryBuilderOf(widgets, configMaps)
+			write := func() {
+				h.wait(1500 * time.Millisecond)
+				object := objectOf(configMaps, "c", "")
+				h.send("create", "", &object).answered(201)
+			}
+			h.phase(history.PhaseQuiet)
+			write()
+			h.phase(history.PhaseQuiet)
+			if test.again {
+				write()
+			}
+			h.wait(2500 * time.Millisecond)
+			test.verify(t, h, genericSettings(test.controllers...), "no-writes-when-settled")
+		})
+	}
+}
+
 // TestNotApplicable requires that a check does not run if no controller under test has a trait
 // that the check needs.
 func TestNotApplicable(t *testing.T) {
