@@ -34,7 +34,7 @@ func requested(id uint64, verb string, o *history.Object, code int) []*history.R
 	if verb == "create" {
 		request.Name, request.Object = "", o
 	}
-	return []*history.Record{{Request: request}, {Response: &history.Response{ID: id, ServerCode: code}}}
+	return []*history.Record{{Request: request}, {Response: &history.Response{ID: id, Code: code, ServerCode: code}}}
 }
 
 // observed returns an observer that has read the given records.
@@ -195,8 +195,50 @@ func TestExtraEffects(t *testing.T) {
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, terminating), requested(2, "delete", first, 200),
 		}},
 		"a delete was refused": {run: []any{requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 403)}},
-		"a generated name":     {run: []any{requested(1, "create", random, 201), commit(history.Added, random), requested(2, "delete", random, 200), commit(history.Deleted, random)}},
-		"an object of no run":  {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
+		"a generated name": {run: []any{requested(1, "create", random, 201), commit(history.Added, random), requested(2, "delete", random, 200), commit(history.Deleted, random)},
+			want: []string{"pods ns/web-*: found 1 created, 1 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
+		"an object of no run": {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects())); diff != "" {
+				t.Errorf("extra effects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestExtraEffectsOfGeneratedNames checks which creates and deletes of objects with generated names
+// count as extra. The baseline contains one create of a pod.
+func TestExtraEffectsOfGeneratedNames(t *testing.T) {
+	pod := func(suffix, phase string) *history.Object {
+		o := object("pods", "web-"+suffix, suffix, `{"status":{"phase":"`+phase+`"}}`)
+		o.GenerateName, o.Owners = "web-", []history.Owner{{Kind: "Widget", Name: "web", UID: "w", Controller: true}}
+		return o
+	}
+	first, second, failed := pod("1", "Running"), pod("2", "Running"), pod("1", "Failed")
+	learnt := Combine([]*Observer{observed(requested(1, "create", first, 201), commit(history.Added, first))})
+	lost := requested(1, "create", first, 201)
+	lost[1].Response.Code = 0
+	for name, test := range map[string]struct {
+		run  []any
+		want []string
+	}{
+		"the same": {run: []any{requested(1, "create", second, 201), commit(history.Added, second)}},
+		"one too many, which is deleted again": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
+			requested(3, "delete", second, 200), commit(history.Deleted, second),
+		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"}},
+		"a lost response": {run: []any{
+			lost, commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
+			requested(3, "delete", second, 200), commit(history.Deleted, second),
+		}},
+		"somebody deleted the pod": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Deleted, first), requested(2, "create", second, 201), commit(history.Added, second),
+		}},
+		"the pod ended": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, failed),
+			requested(2, "delete", failed, 200), commit(history.Deleted, failed), requested(3, "create", second, 201), commit(history.Added, second),
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects())); diff != "" {

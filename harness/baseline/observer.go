@@ -30,9 +30,11 @@ type Observer struct {
 
 // write is a create or delete request that the controllers under test sent.
 type write struct {
-	verb string
-	key  string    // the object to write, such as "services default/web"
-	uid  types.UID // the UID of the object to delete; empty for a create
+	verb      string
+	object    string    // the object to write, such as "services default/web"
+	key       string    // the key of the object's effects, which is equal in every run, such as "pods default/web-*"
+	uid       types.UID // the UID of the object to delete; empty for a create
+	generated bool      // true if the name of the object to create differs between runs
 }
 
 // NewObserver returns an observer that has read no record of a run yet.
@@ -68,8 +70,8 @@ func (o *Observer) commit(c *history.Commit) {
 		return
 	}
 	delete(o.live, key)
-	if c.Object.GenerateName == "" && !o.deletes[c.Object.UID] {
-		o.effectsOf(key).lost++
+	if !o.deletes[c.Object.UID] {
+		o.effectsOf(stableKey(&c.Object)).lost++
 	}
 	delete(o.deletes, c.Object.UID)
 }
@@ -92,7 +94,7 @@ func (o *Observer) Unfinished(lastOperation int) string {
 func (o *Observer) Written() []string { return slices.Clone(o.written) }
 
 // End returns facts about the objects that exist now. For each name, one fact contains the number
-// of objects with this name. Objects whose names the API server generated count together. An object
+// of objects with this name. Objects with generated names count together. An object
 // with a fixed name also has one fact for each field, if the list withFields contains its resource.
 //
 // The fields of the status are included only if the list contains the resource with "/status".
@@ -106,9 +108,9 @@ func (o *Observer) End(withFields []string) Facts {
 		if !counted(object) {
 			continue
 		}
-		key := history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.StableName()}.String()
+		key := stableKey(object)
 		counts[key]++
-		if object.GenerateName == "" && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
+		if !object.HasGeneratedName() && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
 			facts.addFields(key, object, slices.Contains(withFields, object.Resource+statusSuffix))
 		}
 	}
@@ -116,6 +118,11 @@ func (o *Observer) End(withFields []string) Facts {
 		facts[key] = fmt.Sprint(n)
 	}
 	return facts
+}
+
+// stableKey returns a key for the object that is equal in every run, such as "pods default/web-*".
+func stableKey(o *history.Object) string {
+	return history.Ref{Resource: o.Resource, Namespace: o.Namespace, Name: o.StableName()}.String()
 }
 
 // counted reports whether [Observer.End] counts an object. It does not count nodes, leases, events,
@@ -127,9 +134,17 @@ func counted(o *history.Object) bool {
 	case o.Resource != objects.PodResource:
 		return true
 	}
+	return !ended(o) && (o.GenerateName == "" || o.ControllerRef() != nil)
+}
+
+// ended reports whether an object is a pod that has ended, or cannot be decoded.
+func ended(o *history.Object) bool {
+	if o.Resource != objects.PodResource {
+		return false
+	}
 	var pod struct{ Status struct{ Phase string } }
 	err := objects.Unmarshal(o.Body, &pod)
-	return err == nil && pod.Status.Phase != "Failed" && pod.Status.Phase != "Succeeded" && (o.GenerateName == "" || o.ControllerRef() != nil)
+	return err != nil || pod.Status.Phase == "Failed" || pod.Status.Phase == "Succeeded"
 }
 
 // scheduled lists the resources whose fields depend on the scheduler, such as pods.

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -85,14 +86,27 @@ func (o *Object) ControllerRef() *Owner {
 }
 
 // StableName returns a glob that matches the object's name in every run of the scenario. For a
-// name that the API server generated, the glob is the object's generateName and "*", such as
-// "web-*". Otherwise the glob is the object's name.
+// name that the API server generated, this is generateName and "*", such as "web-*". For a name
+// that a controller generated in the same way, it is the name without its random parts, and "-*".
+// Otherwise it is the name.
 func (o *Object) StableName() string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"
 	}
+	if random := randomParts.FindStringIndex(o.Name); random != nil && len(o.Owners) > 0 {
+		return o.Name[:random[0]] + "-*"
+	}
 	return o.Name
 }
+
+// HasGeneratedName reports whether the object's name differs between runs of the scenario; see
+// [Object.StableName].
+func (o *Object) HasGeneratedName() bool { return o.StableName() != o.Name }
+
+// randomParts matches the end of a name that a controller generated, such as -x7k2p. Controllers
+// use the characters of k8s.io/apimachinery/pkg/util/rand, and the number of the API server. The
+// owner's name may have such a part, too.
+var randomParts = regexp.MustCompile(`(-[bcdfghjklmnpqrstvwxz2456789]{5})+$`)
 
 // Terminating reports whether the object has a deletionTimestamp.
 func (o *Object) Terminating() bool { return !o.Deleting.IsZero() }

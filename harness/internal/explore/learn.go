@@ -281,7 +281,7 @@ func sameContent(a, b *history.Object) bool {
 // requestName returns a glob that matches the written object's name in every run of the scenario,
 // such as "web-*".
 func requestName(r *history.Request, object *history.Object) string {
-	if name := r.ObjectName(); name != object.Name || object.GenerateName == "" {
+	if name := r.ObjectName(); name != object.Name || !object.HasGeneratedName() {
 		return name // for a create with generateName, this is the prefix
 	}
 	return object.StableName()
