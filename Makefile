@@ -196,6 +196,13 @@ test-virtual: ## run the tests of the control plane in virtual time, which is a 
 	cd harness/virtual && $(GO) vet ./... && $(GO) test -vet=off -short -count=1 ./...
 	@$(MAKE) --no-print-directory conformance PROVIDER=virtual
 
+# The directory of the recordings of `make replay`, which `gauntlet run --audit-dir=` writes.
+RECORDING   ?= testdata
+
+.PHONY: replay
+replay: ## send recorded requests to the API server in virtual time, and compare the answers (RECORDING=/absolute/directory)
+	cd harness/virtual && $(GO) test -vet=off -timeout 3h -count=1 ./replay -run 'TestReplay$$' -args -recording=$(RECORDING)
+
 .PHONY: virtual
 virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
 	@# The overlay patches the Go runtime, so that a seed has one history. The go command ignores names with _.

@@ -188,9 +188,13 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 	if s.On != nil {
 		return s.On, nil
 	}
+	controlPlane := s.controlPlane()
+	if s.AuditDir != "" {
+		controlPlane.AuditLog = filepath.Join(s.AuditDir, filepath.Base(string(s.dir))+".jsonl")
+	}
 	return environment.Start(ctx, environment.Options{
 		Provider:     s.Provider,
-		ControlPlane: s.controlPlane(),
+		ControlPlane: controlPlane,
 		StateDir:     s.dir.state(),
 		LogDir:       s.dir.logs(),
 		Seed:         s.Scenario.Seed,

@@ -52,7 +52,7 @@ var All = []Provider{
 	{
 		Name:         embedded.Name,
 		Capabilities: embedded.Capabilities,
-		Flags:        []string{"upstream-dir"},
+		Flags:        []string{"upstream-dir", "audit-dir"},
 		Start:        startEmbedded,
 		Setup: func(ctx context.Context, o Options) error {
 			_, err := ControllerManager(ctx, o.UpstreamDir)
@@ -107,6 +107,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 		Volumes:       o.Volumes,
 		Dir:           o.Dir,
 		LogDir:        o.LogDir,
+		AuditLog:      o.AuditLog,
 		BinDir:        o.UpstreamDir,
 	})
 	if err != nil {

@@ -43,6 +43,7 @@ type runFlags struct {
 	out         string
 	keepUp      bool // keep the control plane up after the run
 	upstreamDir string
+	auditDir    string // the directory of the API servers' audit logs; empty: no audit logs
 	nodeImage   string
 	existing    cluster.Existing // the cluster that the provider existing uses
 	parallel    int              // the maximum number of runs at the same time; 0: as many as cores and memory allow
@@ -161,6 +162,7 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
 	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores and memory allow, but 1 on kind; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
+	flags.StringVar(&f.auditDir, "audit-dir", "", "the `directory` in which the API server of each run writes all requests with their bodies and answers, as an audit log (default: no audit logs)")
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
 	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the existing cluster's own instances of the controllers under test; gauntlet calls it with \"off\" before the run and with \"on\" after the run")
@@ -325,6 +327,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			Ours:        ours,
 			Gauntlet:    gauntlet,
 			UpstreamDir: f.upstreamDir,
+			AuditDir:    f.auditDir,
 			NodeImage:   f.nodeImage,
 			Existing:    f.existing,
 			Progress:    progress,

@@ -25,6 +25,9 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
+	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
@@ -32,9 +35,10 @@ import (
 // kube-apiserver's number.
 const quotaWorkers = 5
 
-// admissionPlugins contains those admission plugins of kube-apiserver that refuse requests. They
-// check terminating namespaces, the ServiceAccounts of pods, ValidatingAdmissionPolicies and
-// ResourceQuotas.
+// admissionPlugins contains admission plugins of kube-apiserver. Some refuse requests: for
+// terminating namespaces, for missing ServiceAccounts of pods, for ValidatingAdmissionPolicies, and
+// for ResourceQuotas. The others set fields of pods and nodes: ServiceAccount, priority, tolerations
+// and the taint of a new node.
 type admissionPlugins struct {
 	chain     admission.Interface             // all plugins, one after the other
 	informers informers.SharedInformerFactory // caches of the plugins
@@ -73,7 +77,10 @@ func newAdmissionPlugins(ctx context.Context, config *rest.Config, client kubern
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	initialize := initializer.New(client, dynamicClient, caches, authorizer, feature.DefaultFeatureGate,
 		compatibility.DefaultBuildEffectiveVersion(), ctx.Done(), mapper)
-	plugins := []admission.Interface{namespaces, accounts, policies, quotas} // in kube-apiserver's order
+	plugins := []admission.Interface{ // in kube-apiserver's order
+		namespaces, accounts, nodetaint.NewPlugin(), priority.NewPlugin(),
+		defaulttolerationseconds.NewDefaultTolerationSeconds(), policies, quotas,
+	}
 	for _, plugin := range plugins {
 		initialize.Initialize(plugin)
 	}

@@ -11,15 +11,18 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// withFilters adds those HTTP filters of kube-apiserver that the handlers need. Every request is
-// treated as a request of the user admin in the group system:masters.
+// withFilters adds those HTTP filters of kube-apiserver that the handlers need. A request is of the
+// user in its context. Without one, it is of the user admin in the group system:masters.
 func withFilters(container *restful.Container) http.Handler {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup}}
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		ctx := request.WithUser(audit.WithAuditContext(r.Context()), admin)
+		ctx := audit.WithAuditContext(r.Context())
+		if _, known := request.UserFrom(ctx); !known {
+			ctx = request.WithUser(ctx, admin)
+		}
 		container.Dispatch(w, r.WithContext(ctx))
 	})
 	return filters.WithRequestReceivedTimestamp(filters.WithRequestInfo(mux, resolver))

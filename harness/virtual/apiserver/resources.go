@@ -36,6 +36,7 @@ import (
 	clusterrolebindingstore "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/storage"
 	rolestore "k8s.io/kubernetes/pkg/registry/rbac/role/storage"
 	rolebindingstore "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/storage"
+	prioritystore "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass/storage"
 
 	// These packages register the API versions in legacyscheme.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -43,8 +44,10 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/events/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 )
 
 var (
@@ -54,8 +57,10 @@ var (
 	policyV1       = schema.GroupVersion{Group: "policy", Version: "v1"}
 	rbacV1         = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	admissionV1    = schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	eventsV1       = schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}
+	schedulingV1   = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}
 	// versions lists the API groups that the API server serves, each in one version.
-	versions = []schema.GroupVersion{coreV1, appsV1, coordinationV1, policyV1, rbacV1, admissionV1}
+	versions = []schema.GroupVersion{coreV1, appsV1, coordinationV1, policyV1, rbacV1, admissionV1, eventsV1, schedulingV1}
 
 	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -104,7 +109,14 @@ func newGroups(options *storageOptions) ([]group, error) {
 		group{policyV1, "/apis", map[string]rest.Storage{"poddisruptionbudgets": budgets, "poddisruptionbudgets/status": budgetStatus}})
 	roles, rolesErr := newRoleStores(options)
 	policies, policiesErr := newPolicyStores(options)
-	return append(groups, group{rbacV1, "/apis", roles}, group{admissionV1, "/apis", policies}), errors.Join(rolesErr, policiesErr)
+	events, eventsErr := eventstore.NewREST(options, eventSeconds) // the same objects as the Events of the core group
+	priorities, prioritiesErr := prioritystore.NewREST(options)
+	return append(groups,
+		group{rbacV1, "/apis", roles},
+		group{admissionV1, "/apis", policies},
+		group{eventsV1, "/apis", map[string]rest.Storage{"events": events}},
+		group{schedulingV1, "/apis", map[string]rest.Storage{"priorityclasses": priorities}},
+	), errors.Join(rolesErr, policiesErr, eventsErr, prioritiesErr)
 }
 
 // newPolicyStores creates the registries of admission policies and of their bindings.

@@ -6,8 +6,9 @@
 // package faults/inprocess carries the requests.
 //
 // The API server permits every request without RBAC. Of kube-apiserver's admission plugins, it has
-// those that refuse requests because of terminating namespaces, admission policies or quotas. It does
-// not track managed fields, so it refuses server-side apply.
+// those that refuse requests because of terminating namespaces, admission policies or quotas, and
+// those that complete pods and nodes. It does not track managed fields, so it refuses server-side
+// apply.
 //
 // resources.go creates the registries, and storage.go creates their storage. admission.go starts the
 // admission plugins, services.go allocates the addresses of Services, handler.go adds the HTTP

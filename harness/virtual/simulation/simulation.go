@@ -105,8 +105,12 @@ func (s *Simulation) createNode(ctx context.Context, name string) error {
 	node.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
 	}}
-	if _, err := s.options.Kubelet.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+	if node, err = s.options.Kubelet.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("updating the status of node %s: %w", name, err)
+	}
+	node.Spec.Taints = nil // as kube-controller-manager does when the node is Ready
+	if _, err := s.options.Kubelet.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("removing the taint of node %s: %w", name, err)
 	}
 	return nil
 }

@@ -81,11 +81,11 @@ func etcdComponent(l layout, b Binaries) component {
 }
 
 // apiServerComponent returns the component that runs kube-apiserver, with RBAC and static tokens.
-func apiServerComponent(l layout, b Binaries, verbosity int) component {
+func apiServerComponent(l layout, b Binaries, opts Options) component {
 	return component{
 		name: "kube-apiserver", path: b.KubeAPIServer, stopGroup: stopAPIServer, stopGrace: apiServerStopGrace,
 		healthURL: localURL(l.ports.apiServer, "/readyz"),
-		args: []string{
+		args: append([]string{
 			"--bind-address=127.0.0.1",
 			"--advertise-address=127.0.0.1",
 			fmt.Sprintf("--secure-port=%d", l.ports.apiServer),
@@ -114,8 +114,8 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 			"--etcd-count-metric-poll-period=0",
 			"--etcd-db-metric-poll-interval=0",
 			"--profiling=false",
-			fmt.Sprintf("-v=%d", verbosity),
-		},
+			fmt.Sprintf("-v=%d", opts.Verbosity),
+		}, l.auditArgs(opts.AuditLog)...),
 	}
 }
 

@@ -123,7 +123,7 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b Binaries
-	components := []component{etcdComponent(l, b), apiServerComponent(l, b, 0), controllerManagerComponent(l, b, Options{}), schedulerComponent(l, b, 0), kwokComponent(l, b)}
+	components := []component{etcdComponent(l, b), apiServerComponent(l, b, Options{AuditLog: filepath.Join(l.logDir, "audit.jsonl")}), controllerManagerComponent(l, b, Options{}), schedulerComponent(l, b, 0), kwokComponent(l, b)}
 	for _, c := range components {
 		for _, arg := range c.args {
 			_, value, _ := strings.Cut(arg, "=")

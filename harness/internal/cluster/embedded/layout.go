@@ -63,6 +63,7 @@ const (
 	supportConfig   = "support.kubeconfig"
 	kubeletConfig   = "kubelet.kubeconfig"
 	schedulerConfig = "kube-scheduler.yaml"
+	auditPolicyFile = "audit-policy.yaml"
 	kwokConfig      = "kwok.yaml"
 	etcdData        = "etcd" // directory of etcd's data
 	temporary       = "tmp"  // directory for temporary files of the components
@@ -85,6 +86,7 @@ func (l layout) write(opts Options, creds *credentials) error {
 		accountKeyFile: creds.accountKey, accountPubFile: creds.accountPub,
 		tokensFile:      creds.tokens.File(),
 		schedulerConfig: l.schedulerConfiguration(),
+		auditPolicyFile: []byte(auditPolicy),
 		kwokConfig:      stages,
 	} {
 		if err := os.WriteFile(l.file(name), data, 0o600); err != nil {

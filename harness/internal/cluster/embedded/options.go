@@ -35,6 +35,9 @@ type Options struct {
 	// BinDir is the directory with the binaries etcd, kube-apiserver and so on. Empty means the
 	// cache directory that `gauntlet setup` fills.
 	BinDir string
+	// AuditLog is the path of the file to which kube-apiserver writes each request with its body and
+	// its answer. Empty means no such file. [Cluster.Stop] does not remove it.
+	AuditLog string
 	// Verbosity is the value of the flag -v of the Kubernetes components, from 0 to 10.
 	Verbosity int
 }
@@ -71,7 +74,7 @@ func (o Options) validate() error {
 // absolute returns a copy of the options with absolute paths. The components could not use relative
 // paths, because their working directory is the state directory.
 func (o Options) absolute() (Options, error) {
-	for _, dir := range []*string{&o.Dir, &o.LogDir, &o.BinDir} {
+	for _, dir := range []*string{&o.Dir, &o.LogDir, &o.BinDir, &o.AuditLog} {
 		if *dir == "" {
 			continue
 		}

@@ -106,7 +106,7 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 		return nil, errors.Join(err, os.RemoveAll(l.dir))
 	}
 	c := newCluster(l, binaries, creds, unguard)
-	if err := l.write(opts, creds); err != nil {
+	if err := errors.Join(l.write(opts, creds), createAuditDirectory(opts.AuditLog)); err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	return c, nil
@@ -129,7 +129,7 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	}()
 	// kube-apiserver exits if etcd refuses its connections. Nevertheless, both can start at the
 	// same time, because etcd starts faster and accepts connections in time.
-	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts.Verbosity)} {
+	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts)} {
 		if err := c.launch(ctx, component); err != nil {
 			return err
 		}

@@ -1,0 +1,53 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// auditPolicy is the content of kube-apiserver's audit policy file. The audit log then has the body
+// and the answer of each request, without managed fields. Requests for tokens of ServiceAccounts
+// have neither.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  nonResourceURLs: ["*"]
+- level: Metadata
+  resources:
+  - group: ""
+    resources: ["serviceaccounts/token"]
+- level: RequestResponse
+`
+
+// auditLogMegabytes is the size of an audit log at which kube-apiserver would begin another file. No
+// run writes that much.
+const auditLogMegabytes = 1 << 20
+
+// auditArgs returns kube-apiserver's flags for the audit log at path. Without a path, it returns no
+// flags.
+func (l layout) auditArgs(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{
+		"--audit-policy-file=" + l.file(auditPolicyFile),
+		"--audit-log-path=" + path,
+		"--audit-log-mode=blocking", // a killed kube-apiserver then loses no request that it has answered
+		fmt.Sprintf("--audit-log-maxsize=%d", auditLogMegabytes),
+	}
+}
+
+// createAuditDirectory creates the directory of an audit log, which can contain secrets.
+func createAuditDirectory(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("creating the directory of the audit log: %w", err)
+	}
+	return nil
+}
