@@ -3,6 +3,8 @@ package check
 import (
 	"testing"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 func TestMaxSurge(t *testing.T) {
@@ -21,6 +23,17 @@ func TestMaxSurge(t *testing.T) {
 		{name: "scales up one above the limit", want: Fail, evidence: "scaled ReplicaSet web-v2 up to 4, for a total of 14 replicas", build: func(h *historyBuilder) {
 			startRollout(h, rollingUpdate("25%", 0))
 			h.createReplicaSet("web", "v2", 4).applyAndAnswer()
+		}},
+		{name: "adopts a ReplicaSet that is too large, and changes only its annotations", want: NotExercised, build: func(h *historyBuilder) {
+			h.deployment("web", 8, rollingUpdate(2, 0))
+			orphan := newReplicaSetOf("web", "v1", 17, 17)
+			owners := orphan.Owners
+			orphan.Owners = nil
+			h.deliver(h.commit(history.Added, orphan))
+			h.wait(3 * time.Second)
+			adopted := *h.find("web-v1")
+			adopted.Owners = owners
+			h.resize(h.commit(history.Modified, adopted), 17).applyAndAnswer()
 		}},
 		{name: "a percentage of maxSurge rounds up (mutant D14)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, rollingUpdate("1%", 0))

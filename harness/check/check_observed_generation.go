@@ -50,8 +50,8 @@ type observedGenerationChecker struct {
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
-	// former contains the last generation of the latest deleted object with each name. A status
-	// with this generation may have been meant for the deleted object.
+	// former contains the highest last generation of the deleted objects with each name. A status
+	// with at most this generation may have been meant for a deleted object.
 	former map[objectName]int64
 	// reported contains the fields observedGeneration of each object, by UID. They come from the
 	// newest version in a response to a write of the subject.
@@ -220,7 +220,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {
-		checker.former[nameOf(o.Ref)] = o.Generation
+		checker.former[nameOf(o.Ref)] = max(checker.former[nameOf(o.Ref)], o.Generation)
 		delete(checker.committed, o.UID)
 		delete(checker.reported, o.UID)
 		for _, cached := range checker.cached {

@@ -112,6 +112,10 @@ func TestObservedGeneration(t *testing.T) {
 		edit(h)
 		anew := objectOf(widgets, "w", second)
 		h.commit(history.Deleted, *h.find("w"))
+		brief := objectOf(widgets, "w", `{"spec":{}}`) // has a lower generation than the object before
+		brief.UID = "brief-uid"
+		h.add(brief)
+		h.commit(history.Deleted, *h.find("w"))
 		anew.UID = "anew-uid"
 		h.add(anew)
 		report(h, second)

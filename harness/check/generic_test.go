@@ -591,3 +591,29 @@ func TestSettledGeneric(t *testing.T) {
 	h.commit(history.Added, objectOf(statefulSets, "odd", `{"spec":{"replicas":"many"},"status":{"replicas":0}}`))
 	expect("an object whose fields have another type")
 }
+
+// TestRefusedRequest requires that writes during the retries of a refused request are no violation.
+// The check is no-writes-when-settled, and the controller has no contract.
+func TestRefusedRequest(t *testing.T) {
+	for _, test := range []struct {
+		testCase
+		codes []int // the answers to the other request
+	}{
+		{codes: []int{400, 400}, testCase: testCase{name: "refused twice", want: Unknown}},
+		{codes: []int{400}, testCase: testCase{name: "refused once", want: Fail, evidence: "sent create configmaps ns/c"}},
+		{codes: []int{400, 400, 200}, testCase: testCase{name: "succeeded later", want: Fail, evidence: "sent create configmaps ns/c"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistoryBuilderOf(widgets, configMaps)
+			h.phase(history.PhaseQuiet)
+			for _, code := range test.codes {
+				h.request(history.Request{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "ns", Name: "web-1"}).answered(code)
+			}
+			h.wait(1500 * time.Millisecond)
+			object := objectOf(configMaps, "c", "")
+			h.send("create", "", &object).answered(201)
+			h.wait(time.Second)
+			test.verify(t, h, genericSettings(widgetController), "no-writes-when-settled")
+		})
+	}
+}

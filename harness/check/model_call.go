@@ -144,7 +144,9 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 		from = r.Object.Version
 	}
 	c.fromVersion = from
-	return c.rollout.newScaling(r.Name, cached.Template, from, to)
+	s := c.rollout.newScaling(r.Name, cached.Template, from, to)
+	s.cached = cached.Replicas
+	return s
 }
 
 // replicasOf returns the value to which an update or patch sets spec.replicas, and true. It

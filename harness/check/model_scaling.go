@@ -15,6 +15,10 @@ type scaling struct {
 	name    string        // the name of the ReplicaSet whose spec.replicas is set
 	creates bool          // true if the write creates the ReplicaSet
 	to      int           // the new spec.replicas
+	// cached is spec.replicas in the newest cached version of the ReplicaSet, whoever controls it. It
+	// is 0 for a create. The states in replicaSetStates lack a ReplicaSet that the Deployment has just
+	// adopted.
+	cached int
 	// template is the pod template of the ReplicaSet.
 	template *objects.Template
 	// deployments contains the cached versions of the Deployment on which the write may be based,
@@ -110,9 +114,10 @@ func (s *scaling) hasCachedState() bool {
 }
 
 // scalesUp reports whether the write certainly adds replicas. The controller may have read any of
-// several states of the ReplicaSets. The write must add replicas to each of these states.
+// several states of the ReplicaSets. The write must add replicas to each of these states, and to the
+// newest cached version of the ReplicaSet.
 func (s *scaling) scalesUp() bool {
-	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
+	return s.to > s.cached && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
 // replicasBefore returns the ReplicaSet's spec.replicas in the given state, or 0 if the state

@@ -92,8 +92,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// withoutMetadata returns a shallow copy of an API object of a Go type such as Deployment, with empty
-// kind, apiVersion and metadata. It returns any other object as it is.
+// withoutMetadata returns a shallow copy of an API object with empty kind, apiVersion and metadata.
+// It returns an object without a Go type of its own as it is.
 func withoutMetadata(obj runtime.Object) any {
 	object := reflect.ValueOf(obj).Elem()
 	if object.Kind() != reflect.Struct || !object.FieldByName("TypeMeta").IsValid() || !object.FieldByName("ObjectMeta").IsValid() {

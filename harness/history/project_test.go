@@ -69,8 +69,8 @@ func TestProjectGeneric(t *testing.T) {
 	}
 }
 
-// TestBodyOfTypes verifies that the body of a Go type has all fields except kind, apiVersion and
-// metadata, and that Project does not change the object.
+// TestBodyOfTypes verifies the body of Go types: all fields except kind, apiVersion and metadata.
+// Project must not change the object.
 func TestBodyOfTypes(t *testing.T) {
 	metadata := metav1.ObjectMeta{Name: "a", Namespace: "n", ResourceVersion: "1", CreationTimestamp: metav1.Now(), Labels: map[string]string{"metadata": "x"}}
 	replicas := int32(3)

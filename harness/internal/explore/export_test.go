@@ -20,8 +20,8 @@ func PruneReason(first, second Place, failed bool) string {
 	return pruneReason(first, second, results)
 }
 
-// ScenarioWith returns a scenario with the faults of a place, which delay an event or a response by
-// the given time.
+// ScenarioWith returns a scenario with the faults of a place. The argument delay is how long they
+// delay an event or a response.
 func ScenarioWith(p Place, calm *scenario.Scenario, delay time.Duration) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm, delay)
 }

@@ -39,7 +39,7 @@ var userSequences = []userSequence{
 	{weight: 2, do: (*users).scaleDownCheap},
 	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
 	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
-	{weight: 2, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
+	{weight: 1, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
 	{weight: 3, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
 	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
@@ -162,7 +162,7 @@ func (u *users) untilAvailable(o *object) {
 // step does not wait, because faults can delay the condition for longer than a wait may last.
 func (u *users) awaitAfterLast(o *object, until scenario.Until) {
 	if !u.profile.long {
-		u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: until, Within: 30 * time.Second}
+		u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: until, Within: time.Minute} // a back-off may be long
 	}
 }
 
@@ -399,13 +399,7 @@ func (u *users) rollBackUnseen() {
 // last step deletes the Endpoints, after the controller had time to write addresses to them. The
 // controller must create the Endpoints again.
 func (u *users) deleteEndpoints() {
-	hadService := func(o *object) bool { // the Endpoints of a deleted Service may still exist
-		return slices.ContainsFunc(u.steps, func(step scenario.Step) bool {
-			create, ok := step.Operation.(*scenario.Create)
-			return ok && create.Kind == scenario.Service && create.Name == o.Name
-		})
-	}
-	o := u.pick(func(o *object) bool { return active(o) && !hadService(o) })
+	o := u.pick(func(o *object) bool { return active(o) && !u.hadService(o) })
 	if o == nil {
 		return
 	}
@@ -415,6 +409,15 @@ func (u *users) deleteEndpoints() {
 	u.createService(o)
 	deletion := u.deleteObject(endpoints)
 	deletion.After, deletion.Operation.(*scenario.Delete).Propagation = 2*time.Second, scenario.Background
+}
+
+// hadService reports whether a step has created a Service with the name of an object. A deleted
+// Service, or its Endpoints, may still exist for a while.
+func (u *users) hadService(o *object) bool {
+	return slices.ContainsFunc(u.steps, func(step scenario.Step) bool {
+		create, ok := step.Operation.(*scenario.Create)
+		return ok && create.Kind == scenario.Service && create.Name == o.Name
+	})
 }
 
 // annotateDeployment sets annotations of a Deployment, of which the controller copies some to the
@@ -427,8 +430,8 @@ func (u *users) annotateDeployment() {
 	u.untilAvailable(o)
 	u.step(&scenario.Annotate{Target: o.Target, Annotations: map[string]string{"example.com/team": "paint", corev1.LastAppliedConfigAnnotation: "{}"}})
 	u.rollOutNext(o).After = time.Second
-	u.untilAvailable(o)
-	u.step(&scenario.Annotate{Target: o.Target, Annotations: map[string]string{"example.com/note": "two words"}, Remove: []string{"example.com/team"}})
+	removal := u.step(&scenario.Annotate{Target: o.Target, Annotations: map[string]string{"example.com/note": "two words"}, Remove: []string{"example.com/team"}})
+	removal.After = 3 * time.Second // a rollout can take longer than a step may wait for it
 }
 
 // flapUnseen makes a pod behind a Service unready for about a second. The controller receives its own
@@ -441,7 +444,7 @@ func (u *users) flapUnseen() {
 	}
 	o := u.pick(served)
 	if o == nil {
-		if o = u.pick(func(o *object) bool { return active(o) && u.withoutService(o) }); o == nil {
+		if o = u.pick(func(o *object) bool { return active(o) && !u.hadService(o) }); o == nil {
 			return
 		}
 		u.createService(o).create.PublishNotReadyAddresses = false

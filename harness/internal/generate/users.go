@@ -192,9 +192,13 @@ func (u *users) deleteObject(o *object) *scenario.Step {
 	return u.step(u.deletion(o))
 }
 
-// deletion returns a delete operation with a random propagation policy.
+// deletion returns a delete operation with a random propagation policy. For a Service, the policy is
+// never foreground: the Service would exist for a while, and a later step may create it again.
 func (u *users) deletion(o *object) *scenario.Delete {
 	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Foreground, scenario.Orphan)
+	if service(o) && propagation == scenario.Foreground {
+		propagation = scenario.Background
+	}
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
