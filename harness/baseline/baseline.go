@@ -99,20 +99,21 @@ func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
 	}
 	expected, found := maps.Clone(b.End), run.End(b.Written)
 	for _, facts := range []Facts{expected, found} {
-		maps.DeleteFunc(facts, func(key, _ string) bool { return strings.Contains(key, " status/") || b.isForeignPod(key, run) })
+		maps.DeleteFunc(facts, func(key, _ string) bool { return strings.Contains(key, " status/") || b.createdByOthers(key, run) })
 	}
 	return expected.Differences(found)
 }
 
-// isForeignPod reports whether a key of [Observer.End] names a pod that the controllers under
+// createdByOthers reports whether a key of [Observer.End] names a pod that the controllers under
 // test never created. The pod's name is fixed, not generated. The controllers created the pod
 // neither in the run nor in the runs of the baseline.
-func (b *Baseline) isForeignPod(key string, run *Observer) bool {
+func (b *Baseline) createdByOthers(key string, run *Observer) bool {
 	if !strings.HasPrefix(key, objects.PodResource+" ") || strings.HasSuffix(key, "*") { // see [history.Object.StableName]
 		return false
 	}
-	_, created := b.Effects[key]
-	return !created && run.effectsOf(key).created == 0
+	_, written := b.Effects[key]
+	found := run.counts[key]
+	return !written && (found == nil || found.created == 0)
 }
 
 // header is the comment at the top of a YAML file with a baseline. It explains the file to users

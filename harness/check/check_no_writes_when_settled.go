@@ -98,8 +98,8 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Request != nil && r.Request.IsWrite() && m.tested.writesByTime(r.Request.Resource): // allowed behavior scheduled-writes
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
-	case r.Request != nil && r.Request.IsWrite() && !checker.contract && checker.refusals.retries(r.Request.Subject) != nil: // the controller starts from the beginning in each retry
-		checker.retried = checker.refusals.retries(r.Request.Subject)
+	case r.Request != nil && r.Request.IsWrite() && !checker.contract && checker.refusals.retries(r.Request) != nil: // the controller starts from the beginning in each retry
+		checker.retried = checker.refusals.retries(r.Request)
 	case r.Request != nil && r.Request.IsWrite():
 		checker.report(m, r.Request)
 	}

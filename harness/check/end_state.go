@@ -31,7 +31,7 @@ func (e *EndState) Observe(r *history.Record) {
 		return
 	}
 	e.checker.collect(r)
-	if r.Commit != nil || r.Fault != nil {
+	if r.Commit != nil || r.Fault != nil || r.Response != nil {
 		e.compared = false
 	}
 }

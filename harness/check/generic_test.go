@@ -597,18 +597,26 @@ func TestSettledGeneric(t *testing.T) {
 func TestRefusedRequest(t *testing.T) {
 	for _, test := range []struct {
 		testCase
-		codes []int // the answers to the other request
+		codes  []int // the answers to the other request
+		before bool  // the answers arrive before the faults are healed
 	}{
 		{codes: []int{400, 400}, testCase: testCase{name: "refused twice", want: Unknown}},
+		{codes: []int{400, 400}, before: true, testCase: testCase{name: "refused before the phase settle", want: Fail, evidence: "sent create configmaps ns/c"}},
 		{codes: []int{400}, testCase: testCase{name: "refused once", want: Fail, evidence: "sent create configmaps ns/c"}},
 		{codes: []int{400, 400, 200}, testCase: testCase{name: "succeeded later", want: Fail, evidence: "sent create configmaps ns/c"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHistoryBuilderOf(widgets, configMaps)
-			h.phase(history.PhaseQuiet)
+			if !test.before {
+				h.phase(history.PhaseSettle)
+			}
 			for _, code := range test.codes {
 				h.request(history.Request{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: "ns", Name: "web-1"}).answered(code)
 			}
+			if test.before {
+				h.phase(history.PhaseSettle)
+			}
+			h.phase(history.PhaseQuiet)
 			h.wait(1500 * time.Millisecond)
 			object := objectOf(configMaps, "c", "")
 			h.send("create", "", &object).answered(201)

@@ -11,8 +11,9 @@ import (
 // refusals counts how often the API server refused the same write of a process in a row. A process
 // that retries such a write with back-off has not settled.
 //
-// Refusals by a fault do not count, because they end with the fault. The codes 404 (NotFound) and
-// 409 (Conflict) do not count either, because a controller need not repeat the same request then.
+// Refusals before the phase settle do not count, because a fault may be their reason. The codes 404
+// (NotFound) and 409 (Conflict) do not count either, because a controller need not repeat the same
+// request then.
 type refusals struct {
 	sent   map[uint64]*history.Request // the writes that have no response yet, by request ID
 	inARow map[requestOf]int           // the number of refusals since the last success
@@ -34,29 +35,39 @@ func (f *refusals) observe(r *history.Record) {
 	case r.Response != nil && f.sent[r.Response.ID] != nil:
 		f.answered(f.sent[r.Response.ID], r.Response)
 		delete(f.sent, r.Response.ID)
+	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
+		clear(f.sent)
+		clear(f.inARow)
 	case processStarts(r):
 		maps.DeleteFunc(f.sent, func(_ uint64, sent *history.Request) bool { return sent.Subject == r.Process.Name })
 		maps.DeleteFunc(f.inARow, func(of requestOf, _ int) bool { return of.process == r.Process.Name })
 	}
 }
 
-// answered updates the count after a response to a write.
+// answered updates the count after a response to a write. The code of the API server counts, even
+// if a fault replaced the response.
 func (f *refusals) answered(request *history.Request, response *history.Response) {
-	of := requestOf{request.Subject, request.Verb, request.Resource, request.Subresource, request.Namespace, request.ObjectName()}
+	key := requestKey(request)
 	switch code := response.ServerCode; {
-	case response.OK():
-		delete(f.inARow, of)
+	case code >= http.StatusOK && code < http.StatusMultipleChoices:
+		delete(f.inARow, key)
 	case code >= http.StatusBadRequest && code != http.StatusNotFound && code != http.StatusConflict:
-		f.inARow[of]++
+		f.inARow[key]++
 	}
 }
 
-// retries returns a request that the process retries because the API server refuses it. It returns
-// nil if there is none. Of several requests, it returns the first in alphabetical order.
-func (f *refusals) retries(process string) *history.Request {
+// requestKey returns the key of a request for the field refusals.inARow.
+func requestKey(r *history.Request) requestOf {
+	return requestOf{r.Subject, r.Verb, r.Resource, r.Subresource, r.Namespace, r.ObjectName()}
+}
+
+// retries returns another request than the given write that the same process retries because the
+// API server refuses it. It returns nil if there is none. Of several requests, it returns the first
+// in alphabetical order.
+func (f *refusals) retries(write *history.Request) *history.Request {
 	var first *history.Request
 	for of, count := range f.inARow {
-		if of.process != process || count < retriedAfter {
+		if of.process != write.Subject || of == requestKey(write) || count < retriedAfter {
 			continue
 		}
 		request := &history.Request{Subject: of.process, Verb: of.verb, Resource: of.resource, Subresource: of.subresource, Namespace: of.namespace, Name: of.name}

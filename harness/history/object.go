@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -87,24 +89,33 @@ func (o *Object) ControllerRef() *Owner {
 
 // StableName returns a glob that matches the object's name in every run of the scenario. For a
 // name that the API server generated, this is generateName and "*", such as "web-*". For a name
-// that a controller generated in the same way, it is the name without its random parts, and "-*".
-// Otherwise it is the name.
+// that a controller generated in the same way from that of an owner, it is the name without its
+// random parts, and "-*". Otherwise it is the name.
 func (o *Object) StableName() string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"
 	}
-	if random := randomParts.FindStringIndex(o.Name); random != nil && len(o.Owners) > 0 {
-		return o.Name[:random[0]] + "-*"
+	if common := withoutRandomParts(o.Name); common != o.Name && o.isNamedAfterOwner(common) {
+		return common + "-*"
 	}
 	return o.Name
 }
+
+// isNamedAfterOwner reports whether a name without random parts begins with that of an owner.
+func (o *Object) isNamedAfterOwner(common string) bool {
+	return slices.ContainsFunc(o.Owners, func(owner Owner) bool { return strings.HasPrefix(common, withoutRandomParts(owner.Name)) })
+}
+
+// withoutRandomParts returns a name without the parts at its end that a controller may have
+// generated. A name such as web-https also loses its last part.
+func withoutRandomParts(name string) string { return randomParts.ReplaceAllString(name, "") }
 
 // HasGeneratedName reports whether the object's name differs between runs of the scenario; see
 // [Object.StableName].
 func (o *Object) HasGeneratedName() bool { return o.StableName() != o.Name }
 
 // randomParts matches the end of a name that a controller generated, such as -x7k2p. Controllers
-// use the characters of k8s.io/apimachinery/pkg/util/rand, and the number of the API server. The
+// use the characters of k8s.io/apimachinery/pkg/util/rand, and 5 of them, as the API server does. The
 // owner's name may have such a part, too.
 var randomParts = regexp.MustCompile(`(-[bcdfghjklmnpqrstvwxz2456789]{5})+$`)
 

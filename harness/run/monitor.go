@@ -130,6 +130,12 @@ func (m *monitor) waitSettled(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 && m.endState.Reached() })
 }
 
+// differsFromBaseline reports whether all recorded objects have converged, but are not the same as in
+// runs without faults.
+func (m *monitor) differsFromBaseline() bool {
+	return m.ready() && len(m.settled.Pending()) == 0 && !m.endState.Reached()
+}
+
 // waitQuiet waits until the controllers under test (the subject) have written nothing for the
 // duration d, and returns true. It returns false as soon as the subject writes, a recorded object
 // is no longer converged, or ctx ends.

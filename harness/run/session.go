@@ -282,6 +282,9 @@ func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Ru
 		runErr = errors.Join(runErr, fmt.Errorf("checking %s: %w", s.dir, err))
 	}
 	if result == nil {
+		if s.inVirtualTime() {
+			runErr = errors.Join(runErr, convertDiagnostics(s.dir.diagnostics()))
+		}
 		return nil, runErr
 	}
 	if err := s.writeDiagnostics(diagnostics, result); err != nil {

@@ -32,17 +32,17 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
-	quiet := false
-	for !quiet && s.monitor.waitSettled(bounded) {
+	quiet, late := false, false
+	for !quiet && !late && s.monitor.waitSettled(bounded) {
 		s.beginPhase(history.PhaseQuiet)
 		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
-		if !quiet && bounded.Err() != nil {
-			// settle.within has passed. Begin the phase quiet anyway: the checks report writes in
-			// this phase.
-			s.beginPhase(history.PhaseQuiet)
-			s.sleep(ctx, s.Scenario.Settle.Quiet, nil)
-			break
-		}
+		late = !quiet && bounded.Err() != nil
+	}
+	if late || !quiet && s.monitor.differsFromBaseline() {
+		// settle.within has passed. Begin the phase quiet anyway: the checks report writes in this
+		// phase.
+		s.beginPhase(history.PhaseQuiet)
+		s.sleep(ctx, s.Scenario.Settle.Quiet, nil)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -420,8 +420,8 @@ func (u *users) hadService(o *object) bool {
 	})
 }
 
-// annotateDeployment sets annotations of a Deployment, of which the controller copies some to the
-// ReplicaSets. It starts a rollout, and then removes an annotation.
+// annotateDeployment sets annotations of a Deployment. The controller copies some of them to the
+// ReplicaSets. The function then starts a rollout, and removes an annotation.
 func (u *users) annotateDeployment() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {

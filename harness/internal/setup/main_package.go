@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -123,7 +124,13 @@ func (m downloadedModule) requireNested(goMod []byte) ([]byte, error) {
 			continue
 		}
 		old := replace.Old // DropReplace clears the directive
-		if err := errors.Join(mod.DropReplace(old.Path, old.Version), mod.AddRequire(old.Path, m.Version)); err != nil {
+		if err := mod.DropReplace(old.Path, old.Version); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == old.Path }) {
+			continue // the directive has no effect
+		}
+		if err := mod.AddRequire(old.Path, m.Version); err != nil {
 			return nil, err
 		}
 	}

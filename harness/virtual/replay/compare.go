@@ -28,7 +28,6 @@ var times = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp",
 type comparison struct {
 	recorded    *Request
 	moved       map[string]string // see replayer.moved
-	now         time.Time         // the virtual time of the replayed answer
 	differences []Difference
 }
 

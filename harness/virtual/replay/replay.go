@@ -8,8 +8,8 @@
 // The replay sends the requests one after the other, in the order in which etcd executed them. It
 // makes the values equal that differ at random: before each commit, it raises etcd's revision to the
 // recorded one. New objects get their recorded names, addresses and UIDs. The virtual clock shows the
-// time at which kube-apiserver received the request. Hence answers are compared as they are: only
-// times may differ, by the time that a request took.
+// time at which kube-apiserver received the request. Answers must therefore be equal, apart from times
+// and from resourceVersions that the replay cannot repeat. explained.go lists the exceptions.
 //
 // recording.go reads recordings, and order.go sorts the requests. replay.go sends them, and
 // prepare.go adapts them. compare.go compares answers, explained.go lists the differences that have a
@@ -268,7 +268,7 @@ func (r *replayer) send(ctx context.Context, recorded *Request, sent *http.Reque
 // compare compares the answers. The argument commits is the number of revisions that the request
 // committed in the replay.
 func (r *replayer) compare(recorded *Request, got response, commits int64) []Difference {
-	c := comparison{recorded: recorded, moved: r.moved, now: time.Now()}
+	c := comparison{recorded: recorded, moved: r.moved}
 	if got.code != recorded.Code() {
 		c.add("(code)", recorded.Code(), strconv.Itoa(got.code)+" "+strings.TrimSpace(string(got.body)))
 		return c.differences

@@ -42,6 +42,9 @@ func TestReplay(t *testing.T) {
 	if err := report.Write(os.Stdout); err != nil {
 		t.Fatal(err)
 	}
+	if report.Replayed() == 0 {
+		t.Error("no request was replayed")
+	}
 	if report.Different() > 0 {
 		t.Errorf("%d of %d answers differ from those of kube-apiserver without a known reason", report.Different(), report.Replayed())
 	}
