@@ -108,7 +108,7 @@ func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
 // test never created. The pod's name is fixed, not generated. The controllers created the pod
 // neither in the run nor in the runs of the baseline.
 func (b *Baseline) createdByOthers(key string, run *Observer) bool {
-	if !strings.HasPrefix(key, objects.PodResource+" ") || strings.HasSuffix(key, "*") { // see [history.Object.StableName]
+	if !strings.HasPrefix(key, objects.PodResource+" ") || HasGeneratedName(key) {
 		return false
 	}
 	_, written := b.Effects[key]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -138,7 +137,7 @@ func (b *Baseline) ExtraEffects(found Facts) []string {
 		}
 		replaced := max(got.lost-want.lost, 0)
 		surplus := 0
-		if strings.HasSuffix(key, "*") {
+		if HasGeneratedName(key) {
 			surplus = replaced
 		}
 		if got.created > want.created+replaced || got.deleted > want.deleted+surplus {

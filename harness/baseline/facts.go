@@ -23,6 +23,10 @@ const Any = "*"
 // random matches text that differs from run to run: a UID, a time or an IP address.
 var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-|\d{4}-\d\d-\d\dT\d\d:\d\d|\b\d+\.\d+\.\d+\.\d+\b`)
 
+// HasGeneratedName reports whether a key stands for objects with generated names. Such a key has the
+// common part of the names; see [history.Object.StableName].
+func HasGeneratedName(key string) bool { return strings.HasSuffix(key, "*") }
+
 // add adds a fact, such as the value of a field. If the value contains a UID, a time or an IP
 // address, add stores [Any] instead. If the key contains one, add does nothing.
 func (f Facts) add(key, value string) {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -106,6 +107,11 @@ func (s Settings) idleAfter() time.Duration {
 		return lag
 	}
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
+}
+
+// hasContract reports whether a controller under test has a contract.
+func (s Settings) hasContract() bool {
+	return slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return c.Contract })
 }
 
 // batchTime returns the maximum time from a controller's decision in a sync to the sync's last

@@ -2,11 +2,9 @@ package check
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // noExtraEffectsCheck demands that controllers create and delete each object at most as often as in
@@ -33,7 +31,7 @@ var noExtraEffectsCheck = Check{
 }
 
 func newNoExtraEffectsChecker(s Settings) Checker {
-	if slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return c.Contract }) {
+	if s.hasContract() {
 		return newBaselineChecker(s, desiredStateFaults, compareNamedEffects)
 	}
 	return newBaselineChecker(s, desiredStateFaults, compareEffects)
@@ -50,6 +48,6 @@ func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (c
 // compareNamedEffects is like compareEffects, without objects that have generated names.
 func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
 	found := run.Effects()
-	maps.DeleteFunc(found, func(key, _ string) bool { return strings.HasSuffix(key, "*") })
+	maps.DeleteFunc(found, func(key, _ string) bool { return baseline.HasGeneratedName(key) })
 	return len(found), b.ExtraEffects(found)
 }

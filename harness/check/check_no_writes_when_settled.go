@@ -60,7 +60,7 @@ type noWritesWhenSettledChecker struct {
 	changed *history.Ref  // an object that another client changed after convergence; nil if there is none
 	reacted bool          // true if the subject wrote after that change
 
-	refusals refusals         // the requests that the API server refuses to each process
+	refusals refusals         // the requests that the API server refuses to each process without a contract
 	retried  *history.Request // a refused request of a process that then wrote; nil if there is none
 }
 
@@ -68,14 +68,16 @@ func newNoWritesWhenSettledChecker(s Settings) Checker {
 	return &noWritesWhenSettledChecker{
 		quietTime: s.Quiet,
 		grace:     min(lag, s.Quiet/2),
-		refusals:  refusals{sent: map[uint64]*history.Request{}, inARow: map[requestOf]int{}},
-		contract:  slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return c.Contract }),
+		refusals:  refusals{writes: inFlightWrites{}, inARow: map[requestOf]int{}},
+		contract:  s.hasContract(),
 		allByTime: !slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return !c.Has(kube.ActsByTime) }),
 	}
 }
 
 func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) {
-	checker.refusals.observe(r)
+	if !checker.contract {
+		checker.refusals.observe(r)
+	}
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
@@ -98,10 +100,12 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Request != nil && r.Request.IsWrite() && m.tested.writesByTime(r.Request.Resource): // allowed behavior scheduled-writes
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
-	case r.Request != nil && r.Request.IsWrite() && !checker.contract && checker.refusals.retries(r.Request) != nil: // the controller starts from the beginning in each retry
-		checker.retried = checker.refusals.retries(r.Request)
 	case r.Request != nil && r.Request.IsWrite():
-		checker.report(m, r.Request)
+		if retried := checker.refusals.retries(r.Request); retried != nil {
+			checker.retried = retried // the controller starts from the beginning in each retry
+		} else {
+			checker.report(m, r.Request)
+		}
 	}
 }
 

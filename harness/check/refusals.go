@@ -15,8 +15,8 @@ import (
 // (NotFound) and 409 (Conflict) do not count either, because a controller need not repeat the same
 // request then.
 type refusals struct {
-	sent   map[uint64]*history.Request // the writes that have no response yet, by request ID
-	inARow map[requestOf]int           // the number of refusals since the last success
+	writes inFlightWrites    // the writes that have no response yet
+	inARow map[requestOf]int // the number of refusals since the last success
 }
 
 // requestOf identifies the requests of a process that are equal apart from their bodies.
@@ -29,24 +29,21 @@ const retriedAfter = 2
 
 // observe reads the next record of the history.
 func (f *refusals) observe(r *history.Record) {
+	if request := f.writes.answered(r); request != nil {
+		f.count(request, r.Response)
+	}
 	switch {
-	case r.Request != nil && r.Request.IsWrite():
-		f.sent[r.Request.ID] = r.Request
-	case r.Response != nil && f.sent[r.Response.ID] != nil:
-		f.answered(f.sent[r.Response.ID], r.Response)
-		delete(f.sent, r.Response.ID)
 	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
-		clear(f.sent)
+		clear(f.writes)
 		clear(f.inARow)
 	case processStarts(r):
-		maps.DeleteFunc(f.sent, func(_ uint64, sent *history.Request) bool { return sent.Subject == r.Process.Name })
 		maps.DeleteFunc(f.inARow, func(of requestOf, _ int) bool { return of.process == r.Process.Name })
 	}
 }
 
-// answered updates the count after a response to a write. The code of the API server counts, even
+// count updates the number of refusals after a response to a write. The code of the API server counts, even
 // if a fault replaced the response.
-func (f *refusals) answered(request *history.Request, response *history.Response) {
+func (f *refusals) count(request *history.Request, response *history.Response) {
 	key := requestKey(request)
 	switch code := response.ServerCode; {
 	case code >= http.StatusOK && code < http.StatusMultipleChoices:
@@ -66,8 +63,8 @@ func requestKey(r *history.Request) requestOf {
 // in alphabetical order.
 func (f *refusals) retries(write *history.Request) *history.Request {
 	var first *history.Request
-	for of, count := range f.inARow {
-		if of.process != write.Subject || of == requestKey(write) || count < retriedAfter {
+	for of, refused := range f.inARow {
+		if of.process != write.Subject || of == requestKey(write) || refused < retriedAfter {
 			continue
 		}
 		request := &history.Request{Subject: of.process, Verb: of.verb, Resource: of.resource, Subresource: of.subresource, Namespace: of.namespace, Name: of.name}

@@ -118,22 +118,26 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	}
 }
 
+// converged reports whether the controllers under test have opened their watches and all recorded
+// objects have converged.
+func (m *monitor) converged() bool { return m.ready() && len(m.settled.Pending()) == 0 }
+
 // waitConverged waits until the controllers under test have opened their watches and all recorded
 // objects have converged. It then returns true. If ctx ends first, waitConverged returns false.
 func (m *monitor) waitConverged(ctx context.Context) bool {
-	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
+	return m.waitUntil(ctx, m.converged)
 }
 
 // waitSettled waits until all recorded objects have converged, and are the same as in runs without
 // faults. If ctx ends first, waitSettled returns false.
 func (m *monitor) waitSettled(ctx context.Context) bool {
-	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 && m.endState.Reached() })
+	return m.waitUntil(ctx, func() bool { return m.converged() && m.endState.Reached() })
 }
 
 // differsFromBaseline reports whether all recorded objects have converged, but are not the same as in
 // runs without faults.
 func (m *monitor) differsFromBaseline() bool {
-	return m.ready() && len(m.settled.Pending()) == 0 && !m.endState.Reached()
+	return m.converged() && !m.endState.Reached()
 }
 
 // waitQuiet waits until the controllers under test (the subject) have written nothing for the

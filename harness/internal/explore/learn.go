@@ -35,8 +35,7 @@ type LearntWrite struct {
 	Changed bool
 	// View has the watch events on which the write may depend, as indexes of Lesson.Events. For
 	// each object in Related, it has the last event that the writing replica had received. It has
-	// no event for an object that the replica did not receive in an event, but for example in a
-	// list.
+	// no event for an object that the replica received only in a list.
 	View []int
 	// Related has the keys of the objects on which the write may depend: the written object, and
 	// objects with a reference. A key is the object's resource, namespace and name. An object has a

@@ -85,8 +85,7 @@ func (c *comparison) compareFields(path string, recorded, replayed map[string]an
 	}
 }
 
-// same reports whether two values are the same, but for the values that the replay cannot repeat
-// exactly.
+// same reports whether two values are equal, or differ only in what the replay cannot repeat exactly.
 func (c *comparison) same(path string, recorded, replayed any) bool {
 	if text(recorded) == text(replayed) {
 		return true

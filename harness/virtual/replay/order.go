@@ -48,7 +48,8 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// commits says which request committed which revision, and which revisions were current when.
+// commits says which request committed each revision. It also says which revisions were current at a
+// time.
 type commits struct {
 	by       map[int64]*Request // the request that committed the revision
 	versions map[object][]int64 // the revisions of each object's commits, ascending
