@@ -30,7 +30,7 @@ import (
 // Version is the version of the generator. A change of the generator increases the version if a
 // seed then gives another scenario. A new fault type in the catalog also makes seeds give other
 // scenarios, but does not increase the version.
-const Version = 7
+const Version = 8
 
 // Options are the inputs from which [Scenario] generates a scenario.
 type Options struct {

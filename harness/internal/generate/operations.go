@@ -195,8 +195,14 @@ func (u *users) createService(o *object) *object {
 		Headless:                 u.IntN(4) == 0,
 		PublishNotReadyAddresses: u.IntN(6) == 0,
 	}
-	if create.Headless && u.IntN(2) == 0 {
+	switch {
+	case create.Headless && u.IntN(2) == 0:
 		create.Ports = []scenario.Port{}
+	case u.IntN(3) == 0:
+		create.Ports = faults.Pick(u.Rand, morePorts...)
+	}
+	if u.IntN(3) == 0 {
+		create.Labels = map[string]string{"team": "paint"}
 	}
 	u.createObject(create)
 	return u.objects[len(u.objects)-1]
@@ -268,7 +274,7 @@ func (u *users) publication(s *object) *scenario.Publish {
 }
 
 // morePorts has lists of Service ports. A generated step that changes a Service replaces its ports
-// by one of these lists.
+// by one of these lists, and some Services are created with one of them.
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},

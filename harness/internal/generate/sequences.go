@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/admission"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
 	podfaults "github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
@@ -38,16 +39,20 @@ var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownCheap},
 	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
+	{weight: 2, do: (*users).scaleDownSlowly, kinds: []faults.Type{watches.Delay, requests.Slow, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
+	{weight: 2, do: (*users).scaleDownGone, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 2, do: (*users).rollOutUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
 	{weight: 1, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
 	{weight: 3, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
-	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
+	{weight: 2, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
 	{weight: 1, do: (*users).deleteSlowly},
 	{weight: 2, do: (*users).deleteEndpoints},
 	{weight: 1, do: (*users).annotateDeployment},
 	{weight: 1, do: (*users).flapUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 1, do: (*users).rollOutTaken, kinds: []faults.Type{admission.Name}},
 	{weight: 2, do: (*users).rollOutUnanswered, kinds: []faults.Type{watches.Delay, requests.Lost}},
 }
 
@@ -70,6 +75,7 @@ var lastChanges = []lastChange{
 	{weight: 1, kind: podfaults.Disown, params: "how: give, times: 1"},
 	{weight: 2, kind: podfaults.Relabel, params: "times: 1"},
 	{weight: 2, kind: podfaults.Churn, params: "action: delete, times: 1"},
+	{weight: 1, kind: podfaults.Churn, params: "action: fail, times: 1"},
 	{weight: 2, kind: podfaults.Churn, params: "action: unready, times: 1, downtime: 1s", capabilities: []cluster.Capability{cluster.ControlsContainers}},
 }
 
@@ -258,8 +264,60 @@ func (u *users) scaleDownPending() {
 	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
 }
 
+// scaleDownSlowly appends steps that scale an object down by two pods. The API server receives the
+// second delete late, and the controller receives events of pods late. Meanwhile, other pods become
+// unready, so that they would be the next to delete.
+func (u *users) scaleDownSlowly() {
+	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 4 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.resize(o, -2, 500*time.Millisecond)
+	pods := resource(kube.Pod)
+	u.inject(watches.Delay.Name, scenario.Begun, 7*time.Second, fmt.Sprintf("{resource: %s, delay: 1500ms}", pods))
+	u.inject(requests.Slow.Name, scenario.Begun, 7*time.Second,
+		fmt.Sprintf("{verb: delete, resource: %s, owner: %s/%s, nth: 1, delay: 2500ms}", pods, o.Kind, o.Name))
+	u.inject(podfaults.Churn.Name, scenario.Done, 4*time.Second,
+		fmt.Sprintf("{action: unready, selector: app=%s, every: 50ms, times: %d, downtime: %s}", o.Name, 1+o.replicas/2, longDowntime))
+	u.faults[len(u.faults)-1].From = 200 * time.Millisecond // the controller has chosen both pods
+	u.enqueue(o).After = 7 * time.Second
+}
+
+// scaleDownGone appends steps that scale an object down twice, while a user deletes pods of the
+// object at once. The controller receives events of pods late, and so deletes pods that are gone.
+func (u *users) scaleDownGone() {
+	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 6 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.inject(watches.Delay.Name, scenario.Done, 6*time.Second, fmt.Sprintf("{resource: %s, delay: 1200ms}", resource(kube.Pod)))
+	u.inject(podfaults.Churn.Name, scenario.Done, 5*time.Second,
+		fmt.Sprintf("{action: delete, selector: app=%s, every: 60ms, gracePeriodSeconds: 0}", o.Name))
+	u.faults[len(u.faults)-1].From = 500 * time.Millisecond
+	third := o.replicas / 3
+	u.resize(o, -third, time.Second)
+	u.resize(o, -third, 2500*time.Millisecond)
+}
+
+// rollOutUnready appends steps that roll out a Deployment of which some pods are unready, and remain
+// so. The controller must delete these pods first.
+func (u *users) rollOutUnready() {
+	o := u.pick(func(o *object) bool { return deployment(o) && active(o) && o.replicas >= 3 })
+	if o == nil {
+		return
+	}
+	u.step(&scenario.Configure{Target: o.Target, ProgressDeadlineSeconds: ptr.To(4 + o.create.MinReadySeconds)})
+	u.untilAvailable(o)
+	u.inject(podfaults.Churn.Name, scenario.Done, 12*time.Second,
+		fmt.Sprintf("{action: unready, selector: app=%s, every: 50ms, times: %d, downtime: %s}", o.Name, o.replicas*2/3, longDowntime))
+	u.rollOutNext(o).After = 2 * time.Second
+	u.enqueue(o).After = 8 * time.Second
+}
+
 // stall appends steps that start a rollout of a Deployment with a short progress deadline. The
-// previous rollout has then been complete for longer than the deadline. In half of the cases, a
+// previous rollout has then been complete for longer than the deadline. In two thirds of the cases, a
 // fault makes all creates of pods in the new rollout fail for longer than the deadline.
 func (u *users) stall() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
@@ -270,7 +328,7 @@ func (u *users) stall() {
 	u.step(&scenario.Configure{Target: o.Target, ProgressDeadlineSeconds: ptr.To(deadline)})
 	u.untilAvailable(o)
 	u.rollOutNext(o).After = time.Duration(deadline+1) * time.Second
-	if u.IntN(2) == 0 {
+	if u.IntN(3) == 0 {
 		return
 	}
 	failing := time.Duration(deadline+2) * time.Second
@@ -334,7 +392,8 @@ func (u *users) restartSlowly() {
 		slow = faults.Pick(u.Rand, kube.ReplicaSet, kube.ReplicaSet, kube.Pod)
 	}
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: kill, downtime: 200ms}")
-	u.inject(requests.Slow.Name, scenario.Begun, 6*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
+	// The new leader waits for the lease of 5 seconds, then for its first list.
+	u.inject(requests.Slow.Name, scenario.Begun, 10*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
 }
 
 // orphanEndpoints appends steps that create two Endpoints objects without a Service. The first has
@@ -470,6 +529,19 @@ func (u *users) rollOutUnanswered() {
 	// The next step begins after the faults. A Deployment that adopts ReplicaSets while their events
 	// are missing may get two ReplicaSets with the same template.
 	u.enqueue(o).After = 4 * time.Second
+}
+
+// rollOutTaken appends steps that start a rollout. A ReplicaSet of another owner already has the
+// name of the new ReplicaSet.
+func (u *users) rollOutTaken() {
+	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.rollOutNext(o)
+	u.inject(admission.Name.Name, scenario.Begun, 2*time.Second, fmt.Sprintf("{owner: Deployment/%s}", o.Name))
+	u.enqueue(o).After = 3 * time.Second
 }
 
 // changeService appends a step that changes a random Service, some seconds after the last other

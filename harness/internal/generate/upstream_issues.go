@@ -32,22 +32,11 @@ type upstreamIssue struct {
 // upstreamIssues are the known bugs of Kubernetes that generated scenarios must not trigger. A
 // profile with a workload of hours may trigger those that a check recognizes.
 var upstreamIssues = []upstreamIssue{
-	// With the strategy Recreate, old pods that have failed may block a rollout until its
-	// progress deadline (kubernetes/kubernetes#128798).
-	{"recreate-failed-pods", false, func(steps []scenario.Step, faults []scenario.Fault) bool {
-		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
-	}},
 	// The Deployment controller drops the error of a failed scale-down of old ReplicaSets if
 	// the status update of the Deployment fails too.
 	{"swallowed-error", true, func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
-	}},
-	// If proportional scaling fails after some ReplicaSets, the retry starts from the sizes that
-	// the controller has already written. The result is wrong only if a user scales the
-	// Deployment again before the retry (kubernetes/kubernetes#44734).
-	{"repeated-proportional-scaling", false, func(steps []scenario.Step, faults []scenario.Fault) bool {
-		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), ""))
 	}},
 	// The controller waits for the watch events of a pod that was created and deleted while
 	// the pod watch of the controller was down.
@@ -104,30 +93,6 @@ func (p *Profile) triggersUpstreamIssue(steps []scenario.Step, faults []scenario
 	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool {
 		return !(p.long && w.recognized) && w.triggeredBy(steps, faults)
 	})
-}
-
-func recreates(step scenario.Step) bool {
-	switch op := step.Operation.(type) {
-	case *scenario.Create:
-		return op.Strategy == scenario.Recreate
-	case *scenario.Configure:
-		return op.Strategy == scenario.Recreate
-	}
-	return false
-}
-
-func scalesDeployment(step scenario.Step) bool {
-	switch op := step.Operation.(type) {
-	case *scenario.Scale:
-		return op.Kind == scenario.Deployment
-	case *scenario.Rollout:
-		return op.Replicas != nil
-	}
-	return false
-}
-
-func failsPods(fault scenario.Fault) bool {
-	return fault.Name == "pod-churn" && fault.Params.Text("action") == "fail"
 }
 
 func deletesPods(fault scenario.Fault) bool {

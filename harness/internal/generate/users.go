@@ -59,7 +59,7 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []la
 
 // workload draws a workload of about the given duration. The duration does not include the time
 // that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
-// replicas.
+// replicas, and Services for half of them.
 //
 // A workload ends in one of three ways. In half of the cases, faults change pods (see
 // [users.finish]). In a quarter, users change a Service (see [users.changeService]). In the last
@@ -68,6 +68,9 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []la
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
+		if u.IntN(2) == 0 {
+			u.addService()
+		}
 	}
 	pause := u.profile.duration / 3 // between two sequences
 	next := faults.PickTime(u.Rand, 0, pause, timeStep)
