@@ -83,8 +83,9 @@ type reconciledOwner struct {
 	// changed is the version in which the owner last changed its UID, generation or
 	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
-	// knownSeq is the sequence number of the record after which some process had received the
-	// version reconciledOwner.changed. It is 0 if no process has received this version.
+	// knownSeq is the sequence number of the record with which the first process under test
+	// received the version reconciledOwner.changed. It is 0 if no process has received this
+	// version.
 	knownSeq int64
 }
 
