@@ -24,7 +24,9 @@ type KnownIssue struct {
 	Slug string
 	// Description says what the controller does wrong, in one sentence. Reports show it.
 	Description string
-	// Reproduce says how the bug is triggered, for example by which faults.
+	// Reproduce says how the bug is triggered, for example by which faults. For one of the
+	// UnrecognizedIssues, it may instead say why the bug does not occur, or which scenarios would
+	// cause it.
 	Reproduce string
 	// Issue is the number of the GitHub issue, such as kubernetes/kubernetes#102551. It is empty if
 	// no GitHub issue is known.
