@@ -268,8 +268,8 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 }
 
 // enqueuesService reports whether a list or watch event enqueues the key of a Service (contract
-// Endpoints 1). A list of pods enqueues it only if a pod changed in a field that Endpoints depend
-// on.
+// Endpoints 1). Endpoints enqueue it only when they are deleted. A pod, in an event or a list,
+// enqueues it only if the pod changed in a field that Endpoints depend on.
 //
 // If the key is not enqueued, the second result lists the pods that just became Failed or
 // Succeeded. For these pods, the known upstream issue unnoticed-end may occur.
