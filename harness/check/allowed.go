@@ -44,7 +44,7 @@ var AllowedBehaviors = []AllowedBehavior{
 			"all: accept a write if any state of the cache justifies it. States from before the version on which the write is based do not count.",
 			"revisions: reports a second ReplicaSet for a template only if each of these states contains the first ReplicaSet.",
 			"rollback: allows the controller to repeat a write without a response, based on the same version.",
-			"terminating-namespace: allows a retry if the process took the pod of a lost create for the pod of the refused create.",
+			"terminating-namespace: allows another create for each new pod whose create got no response, because the controller may take this pod for the pod of the refused create.",
 		},
 	},
 	{
@@ -155,7 +155,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "partial-proportional-scaling", Topic: topicCounting,
 		Behavior: "If proportional scaling fails part of the way, the next sync computes shares from ReplicaSets of which some have their new size.",
 		Handling: []string{
-			"proportional-scaling: computes shares from the actual sizes. If, since the last complete scaling, some ReplicaSets were scaled up and others down, the check accepts any size of the largest ReplicaSet.",
+			"proportional-scaling: computes shares from the actual sizes. If, since the last complete scaling, some ReplicaSets were scaled up and others down, the check accepts any size of the largest ReplicaSet, which gets the rest of the replicas.",
 			"max-surge: computes two sums of spec.replicas, from the values delivered to the process and from those that the process wrote. The smaller sum counts.",
 		},
 	},

@@ -171,9 +171,13 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 	return want, false
 }
 
-// coversAddresses reports whether the first set contains every address of the second, with the same
-// readiness. Checks use it instead of a test for equality for truncated Endpoints. These list only
-// 1000 addresses, so some addresses of a pod may be missing.
+// coversAddresses reports whether addresses contains every address of other, with the same
+// readiness. Checks call it for truncated Endpoints: other is what the Endpoints list for a pod,
+// and addresses is what they should list. For Endpoints that are not truncated, the two must be
+// equal.
+//
+// Truncated Endpoints list only 1000 addresses. Some pairs of an address of the pod and a port may
+// therefore be missing in other.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

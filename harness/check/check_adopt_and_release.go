@@ -16,13 +16,13 @@ import (
 // the owner's status. The owner is a ReplicaSet or ReplicationController. The check examines each
 // write of its status.
 //
-// The check skips a write in three cases:
+// The check skips a write in four cases:
 //
-//   - The object is terminating.
-//   - The selector of the object has changed since the process started.
-//   - The write is not based on the latest cached version of the object, or the process has read
-//     this version from the API server. After a conflict, for example, a controller reads the
-//     object and writes the status that it computed before, without a new sync.
+//   - The owner is terminating.
+//   - The selector of the owner has changed since the process started.
+//   - The resourceVersion in the write is not that of the owner in the cache.
+//   - The process has also read the cached version with a GET, as after a conflict. The controller
+//     may then write a status that it computed before, without a new sync.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -40,9 +40,10 @@ var adoptAndReleaseCheck = Check{
 // A sync adopts and releases pods before it writes the status. A patch or update of the pod counts
 // as an attempt, even if the API server rejects it.
 //
-// A status write is based on one version of the owner. Its sync began after the process had
-// received this version, and may miss a pod that changed just before. The checker therefore demands
-// only attempts that were already due lag (1 s) before the process received this version.
+// A status write is based on one version of the owner. The sync began after the process had
+// received this version, and may miss a pod that changed shortly before. The checker therefore
+// ignores an adoption or release that became due later than lag (1 s) before the process received
+// the version.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod

@@ -209,7 +209,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, callName(answered.call), failures, backOffSpan),
-			Expected: fmt.Sprintf("exponential back-off, with at most %d failures within %v (%d, plus %d for recent events)", limit+recentEvents, backOffSpan, limit, recentEvents),
+			Expected: fmt.Sprintf("exponential back-off, with at most %d failures within %v: %d, plus %d because recent watch events may have enqueued the object again", limit+recentEvents, backOffSpan, limit, recentEvents),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), streak.records...),

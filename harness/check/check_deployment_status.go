@@ -331,11 +331,14 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // couldHaveScaled reports whether the controller could certainly have continued the rolling update
 // instead of reporting a missed deadline.
 //
-// The checker looks at each state that the cache contained in the 2 s (2 * lag) before the write.
-// The result is true only if the rolling update could scale a ReplicaSet in each of them. The
-// result is false for a paused Deployment and for the strategy Recreate. It is also false if these
-// states are not certain, or if the controller may have had a good reason to be late
-// (mayBeDelayed).
+// The result is true only if the rolling update could scale a ReplicaSet in each state that the
+// cache contained in the 2 s (2 * lag) before the write. It is false in these cases:
+//
+//   - The Deployment is paused, or its strategy is Recreate.
+//   - The process received the Deployment's version less than deadlineReportMax (3 s) before the
+//     write.
+//   - The model does not know all these states, or which ReplicaSets belonged to the Deployment.
+//   - The controller may have had a good reason to be late (mayBeDelayed).
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {

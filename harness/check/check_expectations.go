@@ -47,14 +47,14 @@ type expectationsChecker struct {
 type permittedCalls struct {
 	creates int // the number of creates that the process may still send
 	deletes int // the number of deletes that the process may still send
-	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
-	// in the last one to two seconds. active limits the permitted creates, and
-	// controlledOrAdoptable the permitted deletes. The checker records a number only while the
-	// process may decide on new creates and deletes.
+	// active and controlledOrAdoptable contain the lowest and the highest number of pods that the
+	// cache contained in the last one to two seconds. The checker records these numbers only while
+	// the process may decide on new creates and deletes.
 	//
-	// active counts the owner's replicas. Its lowest number leaves out pods that the process may
-	// not have counted (possiblyUncounted). controlledOrAdoptable counts all active pods that the
-	// owner controls or may adopt.
+	// active counts the owner's replicas, and limits the permitted creates. Its lowest number
+	// leaves out pods that the process may not have counted (possiblyUncounted).
+	// controlledOrAdoptable counts all active pods that the owner controls or may adopt, and limits
+	// the permitted deletes.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }

@@ -34,9 +34,9 @@ var leaseHolderWritesCheck = Check{
 //
 //   - the first request after the lease has expired. The machine may have stalled (given the
 //     process no CPU time) while the process was sending it.
-//   - all requests within resumeMax (1 s) after a stall of the machine, unless the lease has also
-//     expired on the clock of the process. Workers may continue until the leader elector notices
-//     that the lease has expired.
+//   - all requests within resumeMax (1 s) after a stall of the machine, if the lease has not
+//     expired on the clock of the process, which excludes the stall. Workers may continue until
+//     the leader elector notices that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call

@@ -56,7 +56,9 @@ type needlessWritesChecker struct {
 // needlessWrites counts the updates that one process sent for one object and that changed
 // nothing.
 type needlessWrites struct {
-	failed  bool    // true if the latest update failed, or if a request of a sync of this Deployment has failed since
+	// failed is true if the latest update of the object failed. For a Deployment, it is also true
+	// if another request of its syncs, such as a create of a ReplicaSet, has failed since then.
+	failed  bool
 	count   int     // the number of updates that changed nothing
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }

@@ -65,11 +65,13 @@ type recentVersions struct {
 	// dropped is true if the checker has dropped older versions of the object. The checker may then
 	// not know which version set a field to its value.
 	dropped bool
-	// ownVersions contains the versions that the subject's writes made according to their
-	// responses. It contains a version only until the commit record of the version arrives.
+	// ownVersions contains the versions that writes of the subject made, according to the
+	// responses, and whose commit records have not arrived yet.
 	ownVersions map[history.Version]bool
-	unanswered  int  // number of the subject's writes without a response
-	unknown     bool // true if the checker does not know whether some write of the subject succeeded
+	unanswered  int // number of the subject's writes without a response
+	// unknown is true if the checker does not know whether a write of the subject succeeded, or
+	// which version the write made.
+	unknown bool
 	// unconditional contains the successful writes without a precondition that the checker has
 	// not examined yet. A precondition is a resourceVersion in the write.
 	unconditional []*unansweredWrite
@@ -182,8 +184,9 @@ func (o *recentVersions) newest() history.Version {
 // write made as the subject's own (markOwn). It also keeps a write without a precondition in
 // recentVersions.unconditional, for the method examine.
 //
-// If the response record has no status code of the API server, the outcome of the write is unknown.
-// The checker then draws no conclusions from writes to this object.
+// In two cases, the checker draws no conclusions from writes to this object. The API server
+// received the write, but the response record has no status code of the API server. Or the write
+// succeeded, but the response does not contain the version that the write made.
 func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
 	if w.object != nil {
 		w.object.unanswered--
@@ -251,8 +254,9 @@ func (w *unansweredWrite) unconditional() bool {
 // examine looks for lost updates among the successful writes to one object that had no precondition
 // (no resourceVersion). It then forgets these writes.
 //
-// examine waits until every write of this object by the controllers under test has a response. A
-// late response may show that these controllers made a version.
+// examine first waits until every write of this object by the controllers under test has a
+// response. A late response may show that these controllers made a version. examine also waits for
+// the commit records of the versions that the writes made.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -328,11 +332,11 @@ func (o *recentVersions) changes(fields []map[string]string, from int, path stri
 	return first
 }
 
-// origin returns the version in which a field got its current value. It returns nil if the
-// checker no longer has that version.
+// origin returns the version in which a field got the value that the process had read. It returns
+// nil if the checker no longer has that version.
 //
-// The argument path names the field. The slice fields has one element for each version up to the
-// current one: a map from path to value.
+// The argument path names the field. The slice fields has one element for each stored version, up
+// to the one that the process had read: a map from path to value.
 func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
 	for i := len(fields) - 1; i > 0; i-- {
 		if fields[i][path] != fields[i-1][path] {
@@ -345,9 +349,11 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write sets a field to the given value. The argument path names the
-// field. If the argument present is false, the former version lacked the field. An update then
-// restores this state if it omits the field.
+// contains reports whether the write sets a field back to the value that the process had read. The
+// argument path names the field, and value is this value.
+//
+// The argument present is false if the field was absent in the version that the process had read.
+// An update then restores this state if it omits the field.
 func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)

@@ -83,8 +83,9 @@ type reconciledOwner struct {
 	// changed is the version in which the owner last changed its UID, generation or
 	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
-	// knownSeq is the sequence number of the record after which some process had received the
-	// version reconciledOwner.changed. It is 0 if no process has received this version.
+	// knownSeq is the sequence number of the record with which the first process under test
+	// received the version reconciledOwner.changed. It is 0 if no process has received this
+	// version.
 	knownSeq int64
 }
 
@@ -401,7 +402,7 @@ func (checker *noStaleDeleteChecker) undone(m *Model, latest *dataObject) {
 			act, grown, since = "scaled down", "scaled up", w.target.scaledUp
 		}
 		return Evidence{
-			Summary: fmt.Sprintf("%s %s %s although it had received no version of %s newer than %d; the subject had received version %d before the object was %s, and the object was %s again later",
+			Summary: fmt.Sprintf("%s %s %s, but had received %s only up to version %d; a process of the subject had received version %d before the object was %s; later, the object was %s again",
 				w.Subject, act, w.target.Ref, owner.Ref, w.read, w.changed.version, grown, grown),
 			Expected: fmt.Sprintf("a read of %s from the API server before the write", owner.Ref),
 			Object:   &w.target.Ref, At: m.now, Records: []int64{w.changed.seq, since, w.seq, m.seq},

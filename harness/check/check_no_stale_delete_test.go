@@ -60,7 +60,7 @@ func (h *historyBuilder) deleted(o *history.Object) {
 
 func TestNoStaleDelete(t *testing.T) {
 	for _, test := range []testCase{
-		{name: "a restarted process deletes the claim of an outdated Widget", want: Fail, evidence: "subject-0 deleted persistentvolumeclaims ns/w-data although it had received no version of widgets.example.com ns/w newer than 101; the subject had received version 102 before the object was created, and the object was created again later", build: func(h *historyBuilder) {
+		{name: "a restarted process deletes the claim of an outdated Widget", want: Fail, evidence: "subject-0 deleted persistentvolumeclaims ns/w-data, but had received widgets.example.com ns/w only up to version 101; a process of the subject had received version 102 before the object was created; later, the object was created again", build: func(h *historyBuilder) {
 			before, after, claim := grownWidget(h)
 			h.startStale(before, "subject-0")
 			h.deleted(claim)
@@ -84,7 +84,7 @@ func TestNoStaleDelete(t *testing.T) {
 			h.deliver(after)
 			h.apply("create", "", claimOf(after, "again"))
 		}},
-		{name: "a restarted process scales a StatefulSet down", want: Fail, evidence: "subject-0 scaled down statefulsets.apps ns/web although it had received no version", build: func(h *historyBuilder) {
+		{name: "a restarted process scales a StatefulSet down", want: Fail, evidence: "subject-0 scaled down statefulsets.apps ns/web, but had received ", build: func(h *historyBuilder) {
 			before, after, _ := grownWidget(h)
 			set := h.apply("create", "", controlled(objectOf(statefulSets, "web", `{"spec":{"replicas":3}}`), "Widget", after))
 			h.startStale(before, "subject-0")

@@ -29,7 +29,7 @@ var noWritesWhenSettledCheck = Check{
 	Property:         Liveness,
 	Scope:            general,
 	ExercisedWhen:    "The run converges, and then lasts for the quiet time of the scenario. At least one controller under test does not have the trait acts-by-time.",
-	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes. If no controller under test has a contract, also writes before the last quiet phase, and writes of a process to which the API server has refused the same other request twice or more. Without a contract, nothing says when the controller is done.",
+	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes. Without a contract, nothing says when the controller is done. Therefore, if no controller under test has a contract: a write in a quiet phase that is not the last one, because such a write makes the run wait for a new quiet phase; and each write of a process that still retries another request, one that the API server has refused at least twice in a row.",
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,
 }
@@ -37,13 +37,13 @@ var noWritesWhenSettledCheck = Check{
 // noWritesWhenSettledChecker reports writes of the controllers under test after the run has
 // reported convergence.
 //
-// For lag (1 s) after convergence, these controllers may still finish their work in progress. If
-// half of Settings.Quiet is shorter, this half is the limit. If another client then changes an
-// object, the checker does not report later writes. The verdict is unknown instead.
+// For lag (1 s) after convergence, or for half of Settings.Quiet if that is shorter, these
+// controllers may still finish their work in progress. If another client changes an object later,
+// the checker does not report the writes after this change. The verdict is unknown instead.
 //
 // Without a contract, convergence only means that the controllers seem to be done. A controller may
-// still have delayed a reconcile, for example by its rate limiter. The run then waits for another
-// quiet phase, and the checker drops the writes that ended the earlier one.
+// still have delayed a reconcile, for example by its rate limiter. After a write, the run then
+// waits for another quiet phase, and the checker drops the writes in the earlier one.
 //
 // The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
 // (allowed behavior truncated-endpoints). It also ignores writes of controllers that act by time
@@ -60,8 +60,12 @@ type noWritesWhenSettledChecker struct {
 	changed *history.Ref  // an object that another client changed after convergence; nil if there is none
 	reacted bool          // true if the subject wrote after that change
 
-	refusals refusals         // the requests that the API server refuses to each process without a contract
-	retried  *history.Request // a refused request of a process that then wrote; nil if there is none
+	// refusals counts the refused requests of each process. It is empty if a controller under test
+	// has a contract.
+	refusals refusals
+	// retried is a refused request that a process was retrying when the process wrote something
+	// else. It is nil if there is none.
+	retried *history.Request
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {

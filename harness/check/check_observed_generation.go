@@ -50,8 +50,9 @@ type observedGenerationChecker struct {
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
-	// former contains the highest last generation of the deleted objects with each name. A status
-	// with at most this generation may have been meant for a deleted object.
+	// former contains, for each name, the highest generation that a deleted object with this name
+	// had. A status with this or a lower observedGeneration may have been meant for the deleted
+	// object.
 	former map[objectName]int64
 	// reported contains the fields observedGeneration of each object, by UID. They come from the
 	// newest version in a response to a write of the subject.

@@ -26,7 +26,7 @@ var orphanEndpointsCheck = Check{
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
 	Scope:            contractOf(kube.PublishesAddresses),
-	ExercisedWhen:    "The subject deletes Endpoints. Or an event concerns Endpoints that the subject must not write. Or Endpoints that the subject must delete still exist at the end of the run.",
+	ExercisedWhen:    "The subject deletes Endpoints. Or a watch event enqueues a Service whose Endpoints the subject must not write. Or Endpoints that the subject must delete still exist at the end of the run.",
 	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},
 	New:              newOrphanEndpointsChecker,
 }
@@ -77,8 +77,8 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 // delete them. A process must delete Endpoints that had no Service when it started. It must also
 // delete Endpoints if it has observed the deletion of their Service.
 //
-// The second result contains the reasons of the first such process, by name. It is empty if no
-// process must delete the Endpoints.
+// If several processes must delete the Endpoints, the second result contains only the reasons of
+// the process whose name comes first. It is empty if no process must delete them.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}

@@ -34,16 +34,17 @@ var scaleDownOrderCheck = Check{
 // scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod that it
 // had to delete first.
 //
-// The process may have acted on any of several cached versions of the two pods. The checker
-// reports a violation only if the remaining pod comes first in every combination of these
-// versions.
+// The process may have acted on any of several cached versions of the two pods. The checker reports
+// a violation only if the remaining pod comes first in every combination of these versions.
 //
-// The checker treats a scale-down as complete in two cases. In the first case, the process is
-// idle: it has sent nothing for a while and awaits no response. In the second case, the process
-// gets a response to a create or a status write for the same owner.
+// The checker treats a scale-down as complete in two cases:
 //
-// The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may
-// follow, because the process may have got no CPU time for a while.
+//   - The process is idle: it has sent nothing for a while and awaits no response.
+//   - The process begins another scale-down of the owner. It has observed all its earlier deletes,
+//     got a response to a create or a status write for the owner, and then sends a delete.
+//
+// The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may follow,
+// because the process may have got no CPU time for a while.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
@@ -54,7 +55,9 @@ type scaleDownOrderChecker struct {
 // pods that the checker needs to find where the next scale-down begins.
 type scaleDownState struct {
 	// lastAnswered is when the process last got a response to a create or a status write for the
-	// owner. The process decides on each later scale-down after this time.
+	// owner. A worker awaits these responses before it syncs the owner again. If a scale-down
+	// begins later, the process therefore decided on it after this time, with what its cache
+	// contained then.
 	lastAnswered time.Duration
 	// created contains the UIDs of the pods that the process created for the owner. The process
 	// decides on deletes only after all these pods are in its cache. The controller can therefore
@@ -76,8 +79,8 @@ type scaleDown struct {
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the controller could certainly choose to delete. The owner controlled
-// this pod for as long as the process may have decided on the scale-down.
+// candidate is a pod that the controller could certainly choose to delete. The owner controlled the
+// pod during the whole period in which the process may have decided on the scale-down.
 type candidate struct {
 	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
 	deleted bool                          // the scale-down deleted the pod
@@ -185,7 +188,7 @@ func (c *scaleDown) addStates(v *view) {
 }
 
 // checkAll examines the unchecked scale-downs of all owners for which the given function returns
-// true. It drops scale-downs of ended processes without a check.
+// true. It forgets the scale-downs of ended processes.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -301,8 +304,8 @@ func (e *extremes) include(each *candidate, compare func(a, b *objects.Pod) int)
 	}
 }
 
-// leastValued returns the recent cached version of the pod that scale-down would delete first. It
-// compares the class: node assignment, phase, readiness and pod-deletion-cost.
+// leastValued returns, of the pod's recent cached versions, the one that comes first in the
+// deletion order. It compares the class: node assignment, phase, readiness and pod-deletion-cost.
 func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
@@ -311,8 +314,8 @@ func (c *candidate) leastValued() *objects.Pod {
 // pod-deletion-cost. The result is negative if scale-down deletes version a first.
 func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
-// mostValued returns the recent cached version of the pod that scale-down would delete last. It
-// compares the class: node assignment, phase, readiness and pod-deletion-cost.
+// mostValued returns, of the pod's recent cached versions, the one that comes last in the deletion
+// order. It compares the class: node assignment, phase, readiness and pod-deletion-cost.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
 // latest returns the latest cached version of the pod that the controller may have acted on.

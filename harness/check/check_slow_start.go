@@ -32,9 +32,11 @@ var slowStartCheck = Check{
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 //
 // The history does not show when a sync begins. The checker assumes that a new sync begins in two
-// cases. In the first case, a create has failed, and the process has sent the rest of the failed
-// batch. In the second case, the previous sync had sent all its creates, and the process has been
-// idle since. A process is idle if it has sent nothing for a while.
+// cases:
+//
+//   - A create has failed, and the process has sent the rest of the failed batch.
+//   - All creates that the owner needed in the previous sync have succeeded, and the process has
+//     been idle since. A process is idle if it has sent nothing for a while.
 //
 // client-go may resend a rejected create by itself. The rejected create then counts as in flight
 // until client-go sends it again. A create that the API server rejects because the namespace is

@@ -8,8 +8,10 @@ import (
 )
 
 // EndState decides whether the objects of a run are those of the baseline (runs without faults). A
-// controller that retries with back-off may need a while for that, in which it writes nothing. The
-// methods of EndState are safe for concurrent use.
+// run with a baseline uses it to find the end of its settle phase: a controller that retries with
+// back-off may write nothing for a while, although it is not done.
+//
+// The methods of EndState are safe for concurrent use.
 type EndState struct {
 	mu       sync.Mutex // guards all other fields
 	checker  *baselineChecker

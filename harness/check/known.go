@@ -24,7 +24,9 @@ type KnownIssue struct {
 	Slug string
 	// Description says what the controller does wrong, in one sentence. Reports show it.
 	Description string
-	// Reproduce says how the bug is triggered, for example by which faults.
+	// Reproduce says how the bug is triggered, for example by which faults. For one of the
+	// UnrecognizedIssues, it may instead say why the bug does not occur, or which scenarios would
+	// cause it.
 	Reproduce string
 	// Issue is the number of the GitHub issue, such as kubernetes/kubernetes#102551. It is empty if
 	// no GitHub issue is known.
@@ -266,8 +268,8 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 }
 
 // enqueuesService reports whether a list or watch event enqueues the key of a Service (contract
-// Endpoints 1). A list of pods enqueues it only if a pod changed in a field that Endpoints depend
-// on.
+// Endpoints 1). Endpoints enqueue it only when they are deleted. A pod, in an event or a list,
+// enqueues it only if the pod changed in a field that Endpoints depend on.
 //
 // If the key is not enqueued, the second result lists the pods that just became Failed or
 // Succeeded. For these pods, the known upstream issue unnoticed-end may occur.

@@ -212,10 +212,13 @@ type process struct {
 	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
-	// leaseFailed is true if a request for a lease failed with a status other than 404 and 409. It
-	// is also true if the process ended while a leader had waited for the response to such a
-	// request for too long to renew its lease (mayGiveUp). The leader may exit in both cases.
-	// leaseLost is when the last such request failed or when the process ended.
+	// leaseFailed is true in two cases, in which the leader may exit:
+	//
+	//   - A request for a lease failed with a status other than 404 and 409.
+	//   - The process ended while it awaited the response to such a request, and it was too late to
+	//     renew the lease in time (mayGiveUp).
+	//
+	// leaseLost is when the last such request failed, or when the process ended.
 	leaseLost   time.Duration
 	leaseFailed bool
 }
@@ -487,7 +490,8 @@ type ownerState struct {
 	// spec.replicas that the cache contained.
 	//
 	// If the owner is terminating or not in the cache, the process must neither create nor delete
-	// pods. createBound is then 0, and deleteBound is unlimited.
+	// pods. createBound is then 0, and deleteBound is the constant unlimited, so that every create
+	// and every delete is a violation.
 	createBound rangeSinceIdle
 	deleteBound rangeSinceIdle
 	// gained counts the active pods that the owner gained in the cache, without pods that this
@@ -566,7 +570,7 @@ type rolloutState struct {
 	// the first conflictsMax failures in a row.
 	delayedAt time.Duration
 	// failuresInARow counts the requests for the Deployment that failed since the last successful
-	// one. The first conflictsMax conflicts among them do not set delayedAt.
+	// one. A conflict among the first conflictsMax of these failures does not set delayedAt.
 	failuresInARow int
 	// ownershipUnclearAt is when it was last unclear which ReplicaSets belong to the Deployment.
 	// The cache then contained a ReplicaSet that the controller may or may not count. Such a

@@ -100,8 +100,12 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout completes c, which describes a request of the Deployment controller. It sets
-// the state of the Deployment, the work queue key, and the new spec.replicas of a ReplicaSet.
+// classifyRollout fills the fields of c for a request of the Deployment controller: the model's
+// state of the Deployment, the work queue key and, if the request sets the spec.replicas of a
+// ReplicaSet, the scaling. For an update of the Deployment, which in most cases writes its status,
+// it also sets the verb.
+//
+// classifyRollout does nothing if the request is a list or its Deployment is unknown.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
 	if r.Resource == objects.ReplicaSetResource {

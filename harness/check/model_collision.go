@@ -27,10 +27,16 @@ func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deploym
 // nameMayBeTaken reports whether the API server may have rejected a recent create because another
 // ReplicaSet has the name. Only then may the controller increase collisionCount.
 //
-// The method looks in the cache and in etcd for a ReplicaSet with that name. If no ReplicaSet has
-// the name any more, the result is true, because somebody may have deleted it. If a ReplicaSet of
-// the Deployment itself certainly had the name in etcd, it caused the rejection. The method then
-// ignores the cache.
+// The method looks at each name for which a create of the process returned AlreadyExists
+// (rolloutState.takenNames). The result is true if one of these facts holds for one of the names:
+//
+//   - No ReplicaSet has the name any more, neither in etcd nor in the cache. Somebody may have
+//     deleted it.
+//   - The ReplicaSet that has the name in etcd is not the Deployment's own new ReplicaSet
+//     (isNewReplicaSet).
+//   - The ReplicaSet that has the name in the cache is not the Deployment's own new ReplicaSet.
+//     This fact does not count if the Deployment's own new ReplicaSet certainly caused the
+//     rejection, because it already had the name in etcd (nameHolders.certainly).
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for _, holders := range r.takenNames {
 		committed, cached := m.holdersOf(holders.name, r.process)

@@ -142,8 +142,8 @@ func (o *objectMetadata) String() string {
 // It follows the controllerRefs from the object to its controller, to the controller of that
 // controller, and so on. The result is true only under these conditions:
 //
-//   - The last controllerRef names an object that is not in the set. If a controller under test
-//     watches the kind of this object, the object may only be late. The result is then false.
+//   - The last controllerRef names an object that is not in the set, and no controller under test
+//     watches the kind of this object. Otherwise the watch event of the object may still arrive.
 //   - No controllerRef on the way has changed.
 //   - No controller under test reconciles the kind of any owner on the way.
 func (set *metadataSet) foreign(o *objectMetadata) bool {

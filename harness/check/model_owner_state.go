@@ -155,8 +155,11 @@ func (state *ownerState) ref() *history.Ref {
 
 // expectationsSatisfied reports whether the process may decide on new creates or deletes of the
 // owner's pods. The cache must contain the owner, and show the effects of all earlier creates and
-// deletes of the process. Extra pods, which the process did not create, may stand for as many
-// missing creates.
+// deletes of the process.
+//
+// There is one exception: for each extra pod in the cache, one created pod may be missing. An extra
+// pod is one that the process did not create. A controller that only counts the added pods takes it
+// for one of its own.
 //
 // The parameter current is a request that does not count, such as the one that the process sends
 // now. It may be nil.
@@ -187,9 +190,9 @@ func (state *ownerState) noLongerAwaited() int {
 // possiblyUncounted returns how many of the owner's cached pods may have arrived after the last
 // decision of the process.
 //
-// A controller may stop waiting as soon as the cache has gained as many pods as it created. If some
-// of these are extra pods, which it did not create, some of its own pods arrive later. It may then
-// have made its decision without them.
+// A controller may decide as soon as the cache has gained as many pods as the controller created.
+// If extra pods, which the process did not create, are among the gained pods, then as many pods of
+// its own are still missing. The process decides without these pods, which arrive later.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.extraObserved-len(state.creates.unobserved))
 }

@@ -126,17 +126,18 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 }
 
 // mayBeForeign reports whether the Endpoints may belong to another client, so that the controller
-// must not write them.
+// must not write them. This is possible in two cases:
 //
-// This is possible if the controller does not manage the Service with the same name. It is also
-// possible if the Endpoints are a leader-election record, unless the cache contains a managed
-// Service.
+//   - The cache contains the Service, but the controller does not manage it: the Service has no
+//     selector or is of type ExternalName.
+//   - The Endpoints are a leader-election record, and the cache contains no Service with their
+//     name.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether the model can delete this state. For longer than decisionWindowMax
-// (90 s), no write of the Endpoints may have been in flight, and the cache must have contained
+// canForget reports whether the model can delete this state. It can if, for longer than
+// decisionWindowMax (90 s), no write of the Endpoints was in flight, and the cache contained
 // neither the Service nor the Endpoints.
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }

@@ -167,7 +167,8 @@ func (v *view) replace(scope watchScope, objects []history.Object, at history.Ve
 	return nil
 }
 
-// covers reports whether the request asks for objects in the namespace of the given object.
+// covers reports whether the list or watch with this scope asks for objects in the namespace of the
+// given object.
 func (scope watchScope) covers(r history.Ref) bool {
 	return scope.namespace == "" || scope.namespace == r.Namespace
 }

@@ -24,10 +24,12 @@ type requestOf struct {
 	process, verb, resource, subresource, namespace, name string
 }
 
-// retriedAfter is the number of refusals in a row from which on a process retries a request.
+// retriedAfter is the number of refusals in a row after which a request counts as one that the
+// process retries.
 const retriedAfter = 2
 
-// observe reads the next record of the history.
+// observe reads the next record of the history, and counts the refusals of writes. It forgets the
+// counts when the phase settle begins, and the counts of a process when the process starts again.
 func (f *refusals) observe(r *history.Record) {
 	if request := f.writes.answered(r); request != nil {
 		f.count(request, r.Response)
@@ -41,8 +43,8 @@ func (f *refusals) observe(r *history.Record) {
 	}
 }
 
-// count updates the number of refusals after a response to a write. The code of the API server counts, even
-// if a fault replaced the response.
+// count updates the number of refusals after a response to a write. The code of the API server
+// counts, even if a fault replaced the response.
 func (f *refusals) count(request *history.Request, response *history.Response) {
 	key := requestKey(request)
 	switch code := response.ServerCode; {
@@ -58,9 +60,11 @@ func requestKey(r *history.Request) requestOf {
 	return requestOf{r.Subject, r.Verb, r.Resource, r.Subresource, r.Namespace, r.ObjectName()}
 }
 
-// retries returns another request than the given write that the same process retries because the
-// API server refuses it. It returns nil if there is none. Of several requests, it returns the first
-// in alphabetical order.
+// retries returns a request that a process retries because the API server refuses it. The process
+// is the one that sent the given write. The given write itself does not count.
+//
+// If there are several such requests, retries returns the first in alphabetical order. If there is
+// none, it returns nil.
 func (f *refusals) retries(write *history.Request) *history.Request {
 	var first *history.Request
 	for of, refused := range f.inARow {

@@ -122,19 +122,19 @@ func TestRatio(t *testing.T) {
 	}{
 		{
 			"less", []float64{1, 1.1, 0.9, 1, 1}, []float64{2, 2.1, 2, 2, 1.9},
-			"CPU time: 1 s to 2 s, ratio 0.50 (0.45-0.53), less (p=0.008, 5 pairs)",
+			"CPU time: median 1 s, base 2 s; ratio 0.50 (pairs 0.45 to 0.53); subject: less (p=0.008, 5 pairs)",
 		},
 		{
 			"more", []float64{4, 4.1, 4.2, 4.3}, []float64{2, 2, 2, 2},
-			"CPU time: 4.15 s to 2 s, ratio 2.07 (2.00-2.15), more (p=0.029, 4 pairs)",
+			"CPU time: median 4.15 s, base 2 s; ratio 2.07 (pairs 2.00 to 2.15); subject: more (p=0.029, 4 pairs)",
 		},
 		{
 			"noise", []float64{1, 3, 2, 4, 2}, []float64{2, 2, 3, 1, 3},
-			"CPU time: 2 s to 2 s, ratio 0.67 (0.50-4.00), same (p=0.992, 5 pairs)",
+			"CPU time: median 2 s, base 2 s; ratio 0.67 (pairs 0.50 to 4.00); subject: same (p=0.992, 5 pairs)",
 		},
 		{
 			"too few to say", []float64{1, 1, 1}, []float64{2, 2, 2},
-			"CPU time: 1 s to 2 s, ratio 0.50 (0.50-0.50), same (p=0.100, 3 pairs)",
+			"CPU time: median 1 s, base 2 s; ratio 0.50 (pairs 0.50 to 0.50); subject: same (p=0.100, 3 pairs)",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

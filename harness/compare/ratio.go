@@ -207,9 +207,9 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 
 // String returns the comparison as one line with the finding.
 //
-// An example is "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)". Here
-// the subject's median is 1.2 s, and the base's median is 2.4 s. The pairs' ratios range from 0.48
-// to 0.53, and their median is 0.50.
+// An example is "CPU time: median 1.2 s, base 2.4 s; ratio 0.50 (pairs 0.48 to 0.53); subject: less
+// (p=0.008, 5 pairs)". The first median is that of the subject. The ratio is the median of the
+// pairs' ratios, which range from 0.48 to 0.53.
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()
@@ -218,6 +218,6 @@ func (r Ratio) String() string {
 	if unit != "" {
 		unit = " " + unit
 	}
-	return fmt.Sprintf("%s: %.4g%s to %.4g%s, ratio %.2f (%.2f-%.2f), %s (p=%.3f, %d pairs)",
+	return fmt.Sprintf("%s: median %.4g%s, base %.4g%s; ratio %.2f (pairs %.2f to %.2f); subject: %s (p=%.3f, %d pairs)",
 		r.Metric, subject, unit, base, unit, r.Median(), low, high, finding, p, len(r.Base))
 }

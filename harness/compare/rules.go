@@ -31,7 +31,7 @@ type Rule struct {
 }
 
 // covers reports whether the rule allows a difference between two runs. Match must return true, and
-// so must And if the rule has this function.
+// so must And unless And is nil.
 func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
@@ -179,7 +179,7 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 	{
 		Issue:  "kubernetes#104062",
-		Reason: "our Endpoints controller deletes no Endpoints at its start because their Service is missing in its cache, and it does not drop a work queue key after 15 retries",
+		Reason: "at its start, our Endpoints controller does not delete Endpoints of an existing Service that its cache lacks, and it does not drop a work queue key after 15 retries",
 		Match:  func(d *Difference) bool { return onlyBaseFails(d, "endpoints-exact") },
 	},
 	{

@@ -16,9 +16,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side has everything of one run that a comparison compares with another run. A comparison has two
-// sides: the run of the controllers under test, and the base run. All objects have stable names,
-// which are equal in every run of the scenario; see [names].
+// Side contains what a comparison reads of one run. A comparison has two sides: the run of the
+// controllers under test, and the base run. All objects have stable names, which are equal in every
+// run of the scenario; see [names].
 type Side struct {
 	Subject string         // the name of the controllers under test, such as ours, upstream or exec:PATH
 	Results []check.Result // the result of each check of the run

@@ -18,7 +18,8 @@ import (
 // the watch events of pods. In the table that [Table.WriteText] prints, each combination is one
 // cell.
 type Combination struct {
-	// Object is "Service", or the update strategy of the Deployment: "RollingUpdate" or "Recreate".
+	// Object is what the combination happens to: "Service" for a Service. A Deployment is named by
+	// its update strategy, "RollingUpdate" or "Recreate".
 	Object string
 	Pods   Pods   // how the object's pods behave
 	Change Change // what users do to the object
@@ -236,7 +237,7 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 	return found
 }
 
-// churn returns how pods behave because of a fault, such as [SlowEnd]. It returns false for a fault
+// churn returns how a fault makes pods behave, for example [SlowEnd]. It returns false for a fault
 // that does not change the behavior of pods.
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
@@ -263,9 +264,9 @@ func untilEnd(fault scenario.Fault) bool {
 }
 
 // selects reports whether a fault on pods may act on the pods of a Deployment or Service. A fault
-// selects pods by a name prefix or by a label selector. For a prefix, selects compares the prefix
-// with the pods' label "app". If the workload does not say the pods' labels, selects uses the
-// selector of the Service instead.
+// selects pods by a name prefix or by a label selector. A prefix must consist of the pods' label
+// "app" and a hyphen. If the workload does not say the pods' labels, selects uses the selector of
+// the Service instead.
 func selects(fault scenario.Fault, o *object) bool {
 	set := o.labels
 	if set == nil {
