@@ -98,8 +98,7 @@ type Publish struct {
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 
-// ServiceType is the type of a Service, such as ClusterIP, to which a publish operation changes
-// it.
+// ServiceType is the type that a publish operation gives to a Service, such as ClusterIP.
 type ServiceType string
 
 // These are the types of Services that a scenario may use.
