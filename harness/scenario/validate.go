@@ -46,7 +46,8 @@ type validator struct {
 	// consequence of the decoder's error.
 	earlier []error
 
-	// kinds are the kinds that the workload creates from manifests.
+	// kinds are the generic kinds of the scenario, which need a manifest in a create step; see
+	// [Scenario.GenericKinds].
 	kinds []kube.Kind
 	// kindsFixed is true while the validator checks the steps in a parameter of a fault, such
 	// as of user-edit. A create step with a manifest in this parameter must have a kind that is
