@@ -76,8 +76,8 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the times that decide when faults begin and end: the start of the chaos
-// phase, the end of the workload, and the time after which no trigger begins a fault.
+// faultTiming contains the times that decide when faults begin and end. These are the start of the
+// chaos phase, the end of the workload, and the time after which no trigger begins a fault.
 type faultTiming struct {
 	chaosBegan   time.Time       // the time at which the chaos phase began
 	workloadDone <-chan struct{} // closed when the workload has ended

@@ -100,8 +100,8 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	return 0, false
 }
 
-// createdMax returns how many create steps of the workload create an object of the given kind whose
-// name matches the glob. The glob "" matches every name.
+// createdMax returns the number of create steps in the workload that have the given kind and a
+// matching name. The argument glob is a glob for the name; "" matches every name.
 func (s *Scenario) createdMax(kind Kind, glob string) int {
 	n := 0
 	for _, create := range s.creates() {
