@@ -40,8 +40,8 @@ const (
 	// ParallelRuns means that one machine can run several clusters at the same time. Only the
 	// machine's CPU cores and memory limit their number.
 	ParallelRuns Capability = "clusters for parallel runs"
-	// ControlsAdmission means that the API server enforces quotas, admission policies and the deletion
-	// of namespaces. Faults make the API server refuse requests by these means.
+	// ControlsAdmission means that the API server enforces quotas and admission policies, and refuses
+	// creates in a terminating namespace. Faults make the API server refuse requests by these means.
 	ControlsAdmission Capability = "admission control"
 	// VirtualTime means that the cluster and the program under test use a virtual clock instead of
 	// the system clock. When all goroutines are idle, the virtual clock jumps to the next timer.

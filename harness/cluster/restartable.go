@@ -21,9 +21,9 @@ const (
 
 // Restartable is a cluster whose control plane components can be killed and started again.
 //
-// The channel of [Cluster.Failed] stays open when Halt kills a component, because a fault wants
-// this exit. It also stays open if other components exit because the killed component does not
-// respond.
+// The channel of [Cluster.Failed] stays open when Halt kills a component, because a fault causes
+// this exit. The channel also stays open if other components exit because the killed component does
+// not respond.
 type Restartable interface {
 	// Halt kills a component with SIGKILL, as in a crash, and returns when the component has
 	// exited. The component stays down until Resume. Halt returns nil if the component is already

@@ -50,8 +50,12 @@ type SubjectOptions struct {
 // StartSubject grants the subject (the program under test) its RBAC permissions ([subject.Grant]),
 // and starts the subject. For the target [subject.Program], it does nothing.
 //
-// StartSubject returns when a replica holds the lease. If Record and StartProxy were called, it
-// also waits until the leader watches all resources that the controllers need.
+// StartSubject returns when the subject is ready:
+//
+//   - A replica holds the lease, if gauntlet knows the Lease of the program.
+//   - The leader watches all resources that the controllers need, if Record and StartProxy were
+//     called.
+//   - All replicas accept connections to their webhooks, if they have webhooks.
 //
 // The replicas are local processes, or pods if the provider has the capability SubjectInPods. The
 // replicas connect to the fault proxy if StartProxy was called, and otherwise directly to the API

@@ -39,9 +39,9 @@ func (r *Request) ObjectName() string {
 // Old versions of client-go set this annotation.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// IsWrite reports whether the request writes an object for the controller's work. It returns
-// false for events, access reviews and leases. ConfigMaps and Endpoints that serve as leases
-// count as leases.
+// IsWrite reports whether the request creates, changes or deletes an object. It returns false for
+// writes of events, access reviews and leases, which a controller may send at any time. A ConfigMap
+// or Endpoints object that serves as a lease counts as a lease.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

@@ -87,10 +87,13 @@ func (o *Object) ControllerRef() *Owner {
 	return nil
 }
 
-// StableName returns a glob that matches the object's name in every run of the scenario. For a
-// name that the API server generated, this is generateName and "*", such as "web-*". For a name
-// that a controller generated in the same way from that of an owner, it is the name without its
-// random parts, and "-*". Otherwise it is the name.
+// StableName returns a glob that matches the object's name in every run of the scenario. The glob
+// depends on how the name was made:
+//
+//   - The API server generated it: the glob is generateName and "*", such as "web-*".
+//   - A controller appended a random suffix such as -x7k2p to the name of an owner: the glob is the
+//     name without random suffixes, and "-*".
+//   - In all other cases, the glob is the name itself.
 func (o *Object) StableName() string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"
@@ -101,22 +104,25 @@ func (o *Object) StableName() string {
 	return o.Name
 }
 
-// isNamedAfterOwner reports whether a name without random parts begins with that of an owner.
+// isNamedAfterOwner reports whether the argument common begins with the name of an owner of the
+// object. The argument common is the object's name without random suffixes. The owner's name is
+// compared without random suffixes, too.
 func (o *Object) isNamedAfterOwner(common string) bool {
 	return slices.ContainsFunc(o.Owners, func(owner Owner) bool { return strings.HasPrefix(common, withoutRandomParts(owner.Name)) })
 }
 
-// withoutRandomParts returns a name without the parts at its end that a controller may have
-// generated. A name such as web-https also loses its last part.
+// withoutRandomParts removes the random suffixes that a controller may have appended to a name. It
+// also removes a suffix that only looks random, such as the end of web-https.
 func withoutRandomParts(name string) string { return randomParts.ReplaceAllString(name, "") }
 
 // HasGeneratedName reports whether the object's name differs between runs of the scenario; see
 // [Object.StableName].
 func (o *Object) HasGeneratedName() bool { return o.StableName() != o.Name }
 
-// randomParts matches the end of a name that a controller generated, such as -x7k2p. Controllers
-// use the characters of k8s.io/apimachinery/pkg/util/rand, and 5 of them, as the API server does. The
-// owner's name may have such a part, too.
+// randomParts matches one or more random suffixes at the end of a name, such as -x7k2p. Like the
+// API server for generateName, controllers append 5 characters of package
+// k8s.io/apimachinery/pkg/util/rand. A name can have several suffixes, because the owner's name may
+// already end with one.
 var randomParts = regexp.MustCompile(`(-[bcdfghjklmnpqrstvwxz2456789]{5})+$`)
 
 // Terminating reports whether the object has a deletionTimestamp.

@@ -93,7 +93,8 @@ func utc(t time.Time) time.Time {
 }
 
 // withoutMetadata returns a shallow copy of an API object with empty kind, apiVersion and metadata.
-// It returns an object without a Go type of its own as it is.
+// If the object's Go type has no fields TypeMeta and ObjectMeta, withoutMetadata returns the object
+// itself. An example of such a type is unstructured.Unstructured.
 func withoutMetadata(obj runtime.Object) any {
 	object := reflect.ValueOf(obj).Elem()
 	if object.Kind() != reflect.Struct || !object.FieldByName("TypeMeta").IsValid() || !object.FieldByName("ObjectMeta").IsValid() {

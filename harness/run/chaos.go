@@ -76,8 +76,8 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the start of the chaos phase, and two channels. When a channel is closed,
-// some faults stop waiting: for their end, or for their trigger.
+// faultTiming contains the times that decide when faults begin and end. These are the start of the
+// chaos phase, the end of the workload, and the time after which no trigger begins a fault.
 type faultTiming struct {
 	chaosBegan   time.Time       // the time at which the chaos phase began
 	workloadDone <-chan struct{} // closed when the workload has ended
@@ -85,11 +85,14 @@ type faultTiming struct {
 }
 
 // convergedAfterWorkload returns a channel that is closed when faults must stop waiting for their
-// triggers. At that time, the workload has ended and all objects have converged. The controllers
-// under test have also written nothing for a while.
+// triggers. The channel is closed as soon as the following is true:
 //
-// The scenario's field settle.within limits the time from the end of the workload until the channel
-// is closed.
+//   - The workload has ended.
+//   - All objects have converged.
+//   - The controllers under test have then written nothing for the time settle.quiet.
+//
+// The channel is closed in any case when the time settle.within has passed since the end of the
+// workload, or when ctx ends. The scenario contains settle.quiet and settle.within.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
@@ -150,7 +153,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 //
 //   - The fault has no trigger and no duration (the field `for`), and the workload ends before the
 //     start time. Such a fault would end with the workload.
-//   - The controllers under test converge before the trigger matches.
+//   - The channel t.converged is closed before the trigger matches; see convergedAfterWorkload.
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {

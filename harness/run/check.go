@@ -164,7 +164,8 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 }
 
 // missedFirings returns one text for each fault that has mustFire: true but never changed
-// anything. If there is such a fault, the verdict of the run is unknown, and the texts say why.
+// anything. If there is such a fault, the verdict of the run is unknown, unless a check fails. The
+// texts are the reason for the verdict unknown.
 func missedFirings(counts []check.FaultCount) (missed []string) {
 	for i, fault := range counts {
 		if fault.Missed() {

@@ -55,7 +55,7 @@ func validateExercises(s *scenario.Scenario) []error {
 func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	controllers := s.Controllers()
 	if !c.Scope.AppliesTo(controllers) {
-		return s.Errorf(path, "found check %s, which applies to none of the controllers under test; expected another check, or another list subject.controllers; scope of the check: %s", c.ID, c.Scope)
+		return s.Errorf(path, "found check %s, which applies to none of the controllers under test; expected another check, or a controller in subject.controllers to which the check applies; scope of the check: %s", c.ID, c.Scope)
 	}
 	if c.Scope.General() || s.ExternalWorkload != nil {
 		return nil

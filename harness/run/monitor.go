@@ -54,9 +54,9 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns the longest time for which a replica got no CPU since the history began. This
-// time includes the time for which gauntlet itself got no CPU. The method within extends time
-// limits by the result.
+// stalled returns for how long the run got no CPU since the history began. This is the total of the
+// stalls of gauntlet itself, plus the total of the replica that stalled longest. The method within
+// extends time limits by the result.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,21 +128,22 @@ func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, m.converged)
 }
 
-// waitSettled waits until all recorded objects have converged, and are the same as in runs without
-// faults. If ctx ends first, waitSettled returns false.
+// waitSettled waits until all recorded objects have converged, and then returns true. In a run with
+// a baseline, the objects must also be the same as in runs without faults. If ctx ends first,
+// waitSettled returns false.
 func (m *monitor) waitSettled(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.converged() && m.endState.Reached() })
 }
 
-// differsFromBaseline reports whether all recorded objects have converged, but are not the same as in
-// runs without faults.
+// differsFromBaseline reports whether all recorded objects have converged, but are not the same as
+// in runs without faults. In a run without a baseline, it returns false.
 func (m *monitor) differsFromBaseline() bool {
 	return m.converged() && !m.endState.Reached()
 }
 
-// waitQuiet waits until the controllers under test (the subject) have written nothing for the
-// duration d, and returns true. It returns false as soon as the subject writes, a recorded object
-// is no longer converged, or ctx ends.
+// waitQuiet waits for the duration d. It returns true if the controllers under test (the subject)
+// have written nothing in this time. It returns false as soon as the subject writes, a recorded
+// object is no longer converged, or ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

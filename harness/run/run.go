@@ -71,8 +71,9 @@ type Options struct {
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache that `gauntlet setup` fills.
 	UpstreamDir string
-	// AuditDir is the directory in which the API server of an embedded cluster writes each request
-	// with its body and its answer, to a file for each run. Empty means that it does not.
+	// AuditDir is the directory for the audit logs of embedded clusters, one file for each run. The
+	// API server writes each request to the file, with its body and its response. Empty means no
+	// audit log.
 	AuditDir string
 	// NodeImage is the container image that the nodes of a kind cluster run. Empty means the
 	// default image of the provider kind.

@@ -293,8 +293,9 @@ func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Ru
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
 }
 
-// writeDiagnostics writes the diagnostics if the run needs them; see [snapshot.neededFor]. For a run
-// in virtual time, whose diagnostics are files already, it removes those that the run does not need.
+// writeDiagnostics writes the diagnostics if the run needs them; see [snapshot.neededFor]. In
+// virtual time, gauntlet-virtual has written the diagnostics already. writeDiagnostics then
+// completes these files, or removes them if the run does not need them.
 func (s *Session) writeDiagnostics(diagnostics *snapshot, result *reports.Run) error {
 	if s.inVirtualTime() {
 		return s.dir.finishDiagnostics(result)

@@ -56,7 +56,7 @@ func (o *Options) preflightVirtual() error {
 		{o.Direct, "Options.Direct"},
 	} {
 		if unsupported.set {
-			return fmt.Errorf("%s has no effect on the provider %s, because the program %s makes the run; use another provider, such as --provider=embedded", unsupported.what, o.Provider, virtual.Program)
+			return fmt.Errorf("%s has no effect on the provider %s, because there the program %s executes the run; use another provider, such as --provider=embedded", unsupported.what, o.Provider, virtual.Program)
 		}
 	}
 	_, err := virtual.Find(o.Gauntlet)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a deep copy of the scenario, so that a caller can change or run the copy alone.
-// A warning that is added to the copy does not appear in the original.
+// Clone returns a deep copy of the scenario. Changes of the copy do not affect the original. A
+// warning that is added to the copy does not appear in the original.
 func (s *Scenario) Clone() *Scenario {
 	copied := clone(reflect.ValueOf(s)).Interface().(*Scenario)
 	if s.source != nil {
@@ -17,8 +17,8 @@ func (s *Scenario) Clone() *Scenario {
 	return copied
 }
 
-// clone returns a deep copy of a Go value. It copies unexported fields, such as the source file,
-// only shallowly: the copy and the original share the values of these fields.
+// clone returns a deep copy of a Go value, except for unexported fields, such as the source file.
+// The copy and the original share the values of these fields.
 func clone(from reflect.Value) reflect.Value {
 	into := reflect.New(from.Type()).Elem()
 	into.Set(from)

@@ -22,7 +22,7 @@ type Configure struct {
 	// and maxUnavailable. If the step omits maxSurge or maxUnavailable, the Deployment gets the
 	// default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge limits the pods that a rollout may add to spec.replicas. It is a number of pods,
+	// MaxSurge limits how many pods a rollout may have above spec.replicas. It is a number of pods,
 	// or a percentage of the replicas such as 25%. The same step must set strategy:
 	// RollingUpdate. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
@@ -98,8 +98,7 @@ type Publish struct {
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 
-// ServiceType is the type of a Service, such as ClusterIP, to which a publish operation changes
-// it.
+// ServiceType is the type that a publish operation gives to a Service, such as ClusterIP.
 type ServiceType string
 
 // These are the types of Services that a scenario may use.

@@ -55,7 +55,7 @@ type Create struct {
 	Version string `yaml:"version,omitempty" format:"name"`
 	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge limits the pods that a rollout may add to spec.replicas. It is a number of pods,
+	// MaxSurge limits how many pods a rollout may have above spec.replicas. It is a number of pods,
 	// or a percentage of the replicas such as 25%. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
 	// MaxUnavailable limits the pods that may be unavailable during a rollout. It is a number of

@@ -59,8 +59,8 @@ func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 // complete sets fields that the file omits and whose values follow from other fields. For
 // example, an await without a kind gets the kind of the step's object.
 //
-// complete also gives each fault the list of kinds that the workload creates from manifests. With
-// this list, the fault checks the resources that its parameters name.
+// complete also gives each fault the list of the scenario's generic kinds. With this list, the
+// fault checks the resources that its parameters name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

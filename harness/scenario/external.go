@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ExternalWorkload describes a workload that a Go program executes. Such a scenario has no
-// steps. The command gauntlet run rejects a scenario with an external workload.
+// ExternalWorkload describes a workload that a Go program executes. A scenario with an external
+// workload has no steps, and the command gauntlet run rejects it.
 type ExternalWorkload struct {
 	// Pods is the maximum number of pods that the workload requests at one time.
 	Pods int `yaml:"pods,omitempty" bounds:"0..20000"`

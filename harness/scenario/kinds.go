@@ -225,8 +225,8 @@ func containsKind(in []kube.Kind, kind kube.Kind) bool {
 }
 
 // Resources returns the resources that the scenario's faults and triggers may name, such as
-// pods. These are the resources of [kube.Resources], and those of the generic kinds that the
-// workload creates.
+// pods. These are the resources of [kube.Resources], and those of the scenario's generic kinds; see
+// [Scenario.GenericKinds].
 func (s *Scenario) Resources() []string { return withResources(s.GenericKinds()) }
 
 // withResources returns the resources of [kube.Resources] and the resources of the given kinds,

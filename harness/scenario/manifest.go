@@ -214,7 +214,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 }
 
 // expectedKinds returns the kinds that an operation accepts, for error messages. These are the
-// kinds that the table operations lists, and kinds that the workload creates from manifests.
+// kinds that the table operations lists, and the generic kinds of the scenario.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

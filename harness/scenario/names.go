@@ -9,6 +9,6 @@ var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delet
 // deployments.apps. Any other name is an error, because a fault with a misspelled resource would
 // have no effect.
 //
-// A scenario may also name the resources of the generic kinds that its workload creates; see
+// A scenario may also name the resources of its generic kinds, such as custom resources; see
 // [Scenario.Resources] and [Params.Resources].
 var Resources = kube.Resources()

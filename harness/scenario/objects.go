@@ -22,6 +22,8 @@ func (s *Scenario) Pauses() time.Duration {
 //     additional pods during a rollout.
 //   - For an object of a generic kind it counts spec.replicas of the manifest, or 0 if the
 //     manifest has no replicas.
+//   - After a select of a ReplicationController, it counts the released pods of the old selector
+//     too.
 //   - For an external workload, it returns the number in externalWorkload.pods.
 func (s *Scenario) PodsMax() int {
 	if s.ExternalWorkload != nil {

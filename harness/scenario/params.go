@@ -14,8 +14,8 @@ type Params struct {
 	fault  string   // the name of the fault type; each field path in an error begins with it
 	at     position // the position of the fault type's name in the file
 	node   *node    // the mapping of the parameters; nil if the fault has no parameters
-	// kinds points to the kinds that the workload of the scenario creates from manifests. It is
-	// nil for parameters that do not belong to a scenario (see [ParseParams]).
+	// kinds points to the generic kinds of the scenario; see [Scenario.GenericKinds]. It is nil for
+	// parameters that do not belong to a scenario; see [ParseParams].
 	kinds *[]kube.Kind
 }
 
@@ -84,7 +84,7 @@ func (p Params) Errorf(field, format string, args ...any) error {
 // CheckSteps returns all errors.
 //
 // CheckSteps does not check whether the objects of the steps exist. A kind that needs a manifest
-// must be one that the workload creates, except in parameters from [ParseParams].
+// must be a generic kind of the scenario, except in parameters from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}

@@ -11,8 +11,8 @@ import (
 // sizeLimit is the maximum size of a scenario file in bytes. Parse does not parse a larger file.
 const sizeLimit = 256 << 10
 
-// Load reads and validates the scenario file at path. It calls [Parse], which describes the
-// result, the error and the argument further.
+// Load reads and validates the scenario file at path. It passes the content of the file, and the
+// functions in the argument further, to [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 	data, err := inputfile.Read(path)
 	if err != nil {

@@ -73,8 +73,10 @@ func (v *validator) subresource(path, resource, found string) {
 }
 
 // usersCreate reports whether objects may exist that no step of the workload creates. An external
-// workload (a Go program) or a user-edit fault may create such objects. usersCreate also returns
-// true for any other fault whose parameters contain the text "create".
+// workload (a Go program) or a user-edit fault may create such objects.
+//
+// This package does not know the fault types. usersCreate therefore returns true for every fault
+// whose parameters contain the text "create", such as a user-edit fault with a create step.
 func (s *Scenario) usersCreate() bool {
 	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
 }
@@ -98,8 +100,8 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	return 0, false
 }
 
-// createdMax returns the number of create steps in the workload with a kind, and a name that
-// matches a glob. The glob "" matches every name.
+// createdMax returns the number of create steps in the workload that have the given kind and a
+// matching name. The argument glob is a glob for the name; "" matches every name.
 func (s *Scenario) createdMax(kind Kind, glob string) int {
 	n := 0
 	for _, create := range s.creates() {

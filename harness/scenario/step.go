@@ -160,8 +160,8 @@ func (s *Step) complete() {
 }
 
 // completeAPIVersion sets the apiVersion of a create operation that has a manifest and omits the
-// apiVersion. The argument kinds has all kinds that the workload creates from manifests. The
-// item with the same kind name supplies the apiVersion.
+// apiVersion. The argument kinds has the generic kinds of the scenario. The item with the same
+// kind name supplies the apiVersion.
 func (s *Step) completeAPIVersion(kinds []kube.Kind) {
 	create, ok := s.Operation.(*Create)
 	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {

@@ -46,10 +46,12 @@ type validator struct {
 	// consequence of the decoder's error.
 	earlier []error
 
-	// kinds are the kinds that the workload creates from manifests.
+	// kinds are the generic kinds of the scenario, which need a manifest in a create step; see
+	// [Scenario.GenericKinds].
 	kinds []kube.Kind
 	// kindsFixed is true while the validator checks the steps in a parameter of a fault, such
-	// as of user-edit. A create step in the parameter may only use a kind in the field kinds.
+	// as of user-edit. A create step with a manifest in this parameter must have a kind that is
+	// in the list kinds above.
 	kindsFixed bool
 	// anyKind is true while the validator checks the steps in a parameter of a fault outside of
 	// a scenario. These steps may use any kind that needs a manifest, because no workload is

@@ -44,7 +44,7 @@ type trackedInstance struct {
 	stopRequested bool // true after a method of Subject has stopped or killed the instance
 	pause         pauseState
 	// endRecorded is closed when the history contains the end of the instance. The replica starts
-	// its next instance only after that, so the history has the two records in order.
+	// its next instance only after that, so the history has the end before the next start.
 	endRecorded chan struct{}
 }
 

@@ -117,8 +117,9 @@ func parsePackage(dir string) (Target, error) {
 // other targets, ok is false.
 func (t Target) Package() (dir string, ok bool) { return t.name, t.kind == goKind }
 
-// ownLease reports whether the program may have a lease that gauntlet does not know, or none. Its
-// replicas are then ready when they watch the resources that their controllers need.
+// ownLease reports whether the program may use another Lease than the one that gauntlet expects, or
+// no Lease at all. A replica of such a program is ready when it watches the resources that its
+// controllers need.
 func (t Target) ownLease() bool { return t.definition != nil || t.kind == goKind }
 
 // Image returns the image name REF of a target image:REF. For all other targets, the result ok

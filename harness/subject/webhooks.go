@@ -160,9 +160,11 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 }
 
 // Objects returns the objects of the program, changed so that the API server's webhook requests
-// reach gauntlet. It replaces the address and the certificate authority of each webhook. For
-// each Service of a webhook, it adds a Service of the type ExternalName, which leads to this
-// machine.
+// reach gauntlet's listener. Without a listener, it returns the objects unchanged.
+//
+// Objects replaces the address of each webhook, and the certificate authority if gauntlet created
+// the certificate. It replaces each Service to which a webhook refers by a Service of the type
+// ExternalName, which leads to this machine. It adds this Service if the program has none.
 func (w *Webhooks) Objects() []*unstructured.Unstructured {
 	if w.listener == nil {
 		return w.definition.Objects

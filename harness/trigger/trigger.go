@@ -32,9 +32,8 @@ type OwnerLookup func(*history.Request) *history.Owner
 type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup
-	// after is the Matcher of another trigger, which must match first. The field After of the
-	// scenario's trigger contains this trigger. The field after is nil if there is no such trigger,
-	// or after that trigger has matched.
+	// after is the Matcher of trigger.After, a second trigger that must match first. It is nil if
+	// trigger.After is nil, and as soon as the second trigger has matched.
 	after     *Matcher
 	count     int                         // number of records that have met the conditions of the trigger
 	pending   map[uint64]*history.Request // requests without a response that meet the conditions of the trigger, by ID

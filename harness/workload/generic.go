@@ -44,13 +44,14 @@ var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spe
 // completePodTemplate adds missing fields to a pod template of a manifest. With these fields,
 // gauntlet can control the pods.
 //
-//   - A template without containers gets the container of the workload's pods.
-//   - Each container for which [hasStandIn] returns true gets the image of the workload's pods.
+//   - In a built-in kind, a template without containers gets the container of the workload's pods.
+//   - Each container for which [hasStandIn] returns true gets the image of the workload's pods. It
+//     also gets those fields of their container that it lacks, such as the readiness probe.
 //   - If a container changed, the template also gets those fields of the pod spec that it lacks,
 //     such as the tolerations.
 //
-// A custom resource (builtin is false) may have another value at a path in podTemplates. Without a
-// container with the image [StandInImage], completePodTemplate then changes nothing.
+// A custom resource (builtin is false) may have another value at a path in podTemplates.
+// completePodTemplate therefore changes it only if a container has the image [StandInImage].
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {

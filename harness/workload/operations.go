@@ -92,7 +92,7 @@ var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 }
 
 // delete deletes all objects that the target of the operation names. It returns a reference to
-// the deleted object, or nil if there are several.
+// the deleted object, or nil if the target names several objects.
 //
 // Controllers and faults may also delete pods and Endpoints, so a missing pod or Endpoints object
 // is not an error.

@@ -85,9 +85,9 @@ type user struct {
 	described map[scenario.Kind]kube.Kind  // the API group and version of each generic kind; see describedKinds
 }
 
-// perform executes one step. It returns a reference to the object that the operation changed or
-// deleted. After a change, the reference has the new resourceVersion. The reference is nil if the
-// operation changed no object or several objects.
+// perform executes one step. It returns a reference to the object that the operation created,
+// changed or deleted. Except after a delete, the reference has the object's new resourceVersion.
+// The reference is nil if the step has no operation, or if the target names several objects.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error

@@ -32,8 +32,8 @@ type Options struct {
 	// Dir is an existing directory for the cluster's data and credentials. LogDir is an existing
 	// directory for the logs of the components.
 	Dir, LogDir string
-	// AuditLog is the path of the file to which the API server writes each request with its body and
-	// its answer. Empty means no such file. Only embedded clusters use this option.
+	// AuditLog is the path of the API server's audit log, which contains each request with its body
+	// and its response. Empty means no audit log. Only embedded clusters use this option.
 	AuditLog string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache directory that `gauntlet setup` fills.

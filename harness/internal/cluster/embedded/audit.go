@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 )
 
-// auditPolicy is the content of kube-apiserver's audit policy file. The audit log then has the body
-// and the answer of each request, without managed fields. Requests for tokens of ServiceAccounts
-// have neither.
+// auditPolicy is the content of kube-apiserver's audit policy file. With this policy, the audit log
+// contains the body of each request and the response, without managed fields. For a request for a
+// ServiceAccount token, it contains only metadata. It omits requests for non-resource URLs, such as
+// /healthz.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -138,7 +138,8 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 // expected in two cases:
 //
 //   - Halt has killed the process.
-//   - The process is a client of the API server, and a component is halted.
+//   - The process is a client of the API server, and the control plane has not yet recovered from a
+//     call of Halt; see isDegraded.
 func (c *Cluster) handleExit(p *part) {
 	c.mu.Lock()
 	if c.degraded && p.stopGroup == stopClients {

@@ -15,9 +15,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// KWOK patches and deletes pods without a precondition. A fault may change a pod between the time
-// when KWOK decides on a write and the write. KWOK could then change the phase from Failed to
-// Running, which a kubelet never does. The policies in this file make the API server refuse such
+// KWOK patches and deletes pods without a precondition. A fault may change a pod after KWOK has
+// decided on a write, and before KWOK sends the write. KWOK could then change the phase from Failed
+// to Running, which a kubelet never does. The policies in this file make the API server refuse such
 // writes.
 
 // lifecyclePolicy is the name of the admission policy that protects the status of Failed and

@@ -35,8 +35,8 @@ type Options struct {
 	// BinDir is the directory with the binaries etcd, kube-apiserver and so on. Empty means the
 	// cache directory that `gauntlet setup` fills.
 	BinDir string
-	// AuditLog is the path of the file to which kube-apiserver writes each request with its body and
-	// its answer. Empty means no such file. [Cluster.Stop] does not remove it.
+	// AuditLog is the path of kube-apiserver's audit log, which contains each request with its body
+	// and its response. Empty means no audit log. [Cluster.Stop] does not remove the file.
 	AuditLog string
 	// Verbosity is the value of the flag -v of the Kubernetes components, from 0 to 10.
 	Verbosity int

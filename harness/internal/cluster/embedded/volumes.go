@@ -118,7 +118,7 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	return err
 }
 
-// volumeFor returns the PersistentVolume for a PersistentVolumeClaim. The volume's hostPath does
+// volumeFor returns the PersistentVolume for a PersistentVolumeClaim. The volume's hostPath need
 // not exist, because simulated nodes mount nothing.
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{

@@ -101,8 +101,8 @@ done`
 // Resume resumes the kubelet that Halt has paused, and waits until the cluster is healthy. The
 // kubelet restarts the component.
 //
-// If kube-apiserver and etcd are both halted, the first call only returns: the kubelet stays paused
-// until the second call.
+// If kube-apiserver and etcd are both halted, the first call returns at once, and the kubelet stays
+// paused. The second call resumes the kubelet, which restarts both components.
 func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()

@@ -91,8 +91,8 @@ const (
 )
 
 // componentsReady returns nil if the static pods of the given components are Ready. The argument
-// parts lists the components, separated by commas; see [clients] for an example. The error names a
-// pod that is missing or not Ready.
+// parts lists the components, separated by commas; see [clients] for an example. Otherwise, the
+// error names a pod that is not Ready, or says how many pods are missing.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",

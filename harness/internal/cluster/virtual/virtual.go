@@ -1,5 +1,5 @@
 // Package virtual describes the provider "virtual", whose control planes run in virtual time. In
-// virtual time, the clock skips the time in which all goroutines wait.
+// virtual time, the clock jumps to the next timer whenever all goroutines wait.
 //
 // The control plane is a part of the program gauntlet-virtual, which the module harness/virtual
 // contains. gauntlet starts this program once for each run, and the program records the history.
@@ -31,8 +31,8 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectLinked, cluster.SkewsClocks,
 }
 
-// Find returns the path of [Program], the executable that makes runs in virtual time. The argument
-// is the path of the executable gauntlet. Program must be in the same directory.
+// Find returns the path of [Program], the executable that executes runs in virtual time. The
+// argument gauntlet is the path of the executable gauntlet. Program must be in the same directory.
 func Find(gauntlet string) (string, error) {
 	if gauntlet == "" {
 		return "", errors.New("the path of the gauntlet executable is unknown; gauntlet expects " + Program + " in the directory of this executable")
