@@ -223,12 +223,12 @@ func groupFailures(runs []Run) []failureGroup {
 }
 
 // WithoutFailuresOf returns a copy of the run without the failures that also occur in the given
-// other runs. For example, the other runs had no faults. The remaining failures are then those
-// that a fault caused.
+// other runs. If the other runs had no faults, for example, the remaining failures are those that a
+// fault caused.
 //
 // Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
-// removes an unknown result if the same check did not pass in another run. In that case, the result
-// shows nothing new. WithoutFailuresOf computes the verdict anew from the remaining results.
+// removes the unknown result of a check that did not pass in one of the other runs, because such a
+// result shows nothing new. It computes the verdict of the copy from the remaining results.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {
