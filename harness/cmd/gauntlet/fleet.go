@@ -393,9 +393,9 @@ func newFleetStatus(code *int) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Print how far a campaign is",
-		Long: `Print how far a campaign is. With --follow, the command prints each change until the Job
-ends, as "gauntlet fleet run" does. It then has the same exit status.`,
+		Short: "Print the progress of a campaign",
+		Long: `Print the progress of a campaign. With --follow, the command prints each change until the
+Job ends, as "gauntlet fleet run" does. It then has the same exit status.`,
 		Example: `  gauntlet fleet status nightly --namespace=chaos
   gauntlet fleet status nightly --follow`,
 		Args: cobra.ExactArgs(1),
