@@ -48,8 +48,8 @@ func (o *Observer) effectsOf(key string) *effects {
 
 // send adds the resource of a write request to the resources that the controllers under test
 // write. If the request creates or deletes an object, send stores the request until the response
-// arrives. The delete of an ended pod does not count: the pod counts as lost, because its end is the
-// reason for a replacement.
+// arrives. It does not store the delete of an ended pod with a generated name. Such a pod counts as
+// lost, because the end of the pod, and not the delete, is the reason for a replacement.
 func (o *Observer) send(r *history.Request) {
 	for _, resource := range []string{r.Resource, r.Resource + statusSuffix} {
 		if (resource == r.Resource || r.Subresource == "status") && !slices.Contains(o.written, resource) {
