@@ -71,7 +71,7 @@ func FailedChecks(runs []Run) []Failure {
 }
 
 // In reports whether another run has the same failure: one that belongs to the same failure group.
-// The run may also have other violations of the same guarantee.
+// In examines every violation in the other run, because the first one may belong to another group.
 func (f Failure) In(other *Run) bool {
 	return slices.ContainsFunc(other.Results, func(result check.Result) bool {
 		if failureKeyOf(f.key.subject, result) == f.key {

@@ -81,8 +81,8 @@ func (o *Observer) send(r *history.Request) {
 // controllers under test did not receive it.
 //
 // The controllers cannot know the generated name of an object if they did not receive the response
-// to its create. They may then create another object, and delete one of the two. Such an object
-// therefore counts as lost, too.
+// to its create. They may then create another object, and delete one of the two. The first object
+// therefore counts as created and as lost, so that its replacement is not extra.
 func (o *Observer) answer(w *write, r *history.Response) {
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:

@@ -176,7 +176,7 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	var costs []compare.Pair
 	for i, both := range pairs {
 		order := []int{0, 1}
-		if i%2 == 1 { // alternate the order, because the second run of a pair finds warm caches
+		if i%2 == 1 { // alternate the order, because the second run of a pair may be faster: its files are in memory
 			slices.Reverse(order)
 		}
 		var result [2]*reports.Run

@@ -61,7 +61,7 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
-	_ = flags.MarkHidden("prefer-uncovered") // the pods do not have the file on this machine that the flag names
+	_ = flags.MarkHidden("prefer-uncovered") // the flag names a file on this machine, which the pods do not have
 }
 
 // complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
