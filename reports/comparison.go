@@ -29,8 +29,8 @@ type Pair struct {
 	// Diff shows how the objects differ at the end of the two runs, in go-cmp's text format. Lines
 	// that begin with "-" are from the base run.
 	Diff string
-	// CostNotComparable is true if the costs of the two runs are not compared. A run is then
-	// incomplete, or the runs completed different steps; see [compare.Pair.Comparable].
+	// CostNotComparable is true if the costs of the two runs are not compared. The reason is that a
+	// run is incomplete, or that the runs completed different steps; see [compare.Pair.Comparable].
 	CostNotComparable bool
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Compared writes comparisons as text for a terminal. For each scenario, it writes the undeclared
-// and the other differences that need attention one by one; see isSetAside. It only counts the
-// remaining differences, by reason. It also writes the costs.
+// Compared writes comparisons as text for a terminal. For each scenario, it writes each difference
+// that needs attention, such as an undeclared one; see isSetAside. It only counts the remaining
+// differences, by reason. It also writes the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
@@ -94,8 +94,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the metrics for which the statistical test shows a difference. It also returns
-// the metrics of the whole run, such as CPU time, for which the test shows no difference.
+// shownCosts returns the metrics that the table of costs shows. These are all metrics of the whole
+// run, such as CPU time, and each other metric for which the statistical test shows a difference.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

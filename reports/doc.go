@@ -83,8 +83,8 @@
 //	      classification   undeclared, both wrong, declared, not compared or accepted
 //	      reason           why the difference is allowed, or which guarantee both violate
 //	  costs      the metrics of the pairs in which both runs are complete and completed the
-//	             same steps; omitted are metrics without a value in one of these runs, and
-//	             metrics that are 0 in all of these runs:
+//	             same steps; without metrics that have no value in one of these runs, and
+//	             without metrics that are 0 in all of these runs:
 //	    metric, unit   s, KiB, MiB, or no unit for a count
 //	    subject, base  one value for each of these pairs, in order
 //	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;

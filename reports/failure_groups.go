@@ -71,7 +71,7 @@ func FailedChecks(runs []Run) []Failure {
 }
 
 // In reports whether another run has the same failure: one that belongs to the same failure group.
-// The run may also have other violations of the same guarantee.
+// In examines every violation in the other run, because the first one may belong to another group.
 func (f Failure) In(other *Run) bool {
 	return slices.ContainsFunc(other.Results, func(result check.Result) bool {
 		if failureKeyOf(f.key.subject, result) == f.key {
@@ -223,12 +223,12 @@ func groupFailures(runs []Run) []failureGroup {
 }
 
 // WithoutFailuresOf returns a copy of the run without the failures that also occur in the given
-// other runs. For example, the other runs had no faults. The remaining failures are then those
-// that a fault caused.
+// other runs. If the other runs had no faults, for example, the remaining failures are those that a
+// fault caused.
 //
 // Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
-// removes an unknown result if the same check did not pass in another run. In that case, the result
-// shows nothing new. WithoutFailuresOf computes the verdict anew from the remaining results.
+// removes the unknown result of a check that did not pass in one of the other runs, because such a
+// result shows nothing new. It computes the verdict of the copy from the remaining results.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {

@@ -78,7 +78,7 @@ var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: 
 func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {
-		fmt.Fprintf(b, "In %s; the smallest run has seed %d.\n\n", countRuns(f.runs), f.smallest.Seed)
+		fmt.Fprintf(b, "In %s. The evidence is from the run with the fewest steps and faults (seed %d).\n\n", countRuns(f.runs), f.smallest.Seed)
 	}
 	b.WriteString(escape(f.reason) + "\n\n")
 	if result, ok := f.smallest.result(f.check); ok {

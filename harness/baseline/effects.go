@@ -48,8 +48,8 @@ func (o *Observer) effectsOf(key string) *effects {
 
 // send adds the resource of a write request to the resources that the controllers under test
 // write. If the request creates or deletes an object, send stores the request until the response
-// arrives. The delete of an ended pod does not count: the pod counts as lost, because its end is the
-// reason for a replacement.
+// arrives. It does not store the delete of an ended pod with a generated name. Such a pod counts as
+// lost, because the end of the pod, and not the delete, is the reason for a replacement.
 func (o *Observer) send(r *history.Request) {
 	for _, resource := range []string{r.Resource, r.Resource + statusSuffix} {
 		if (resource == r.Resource || r.Subresource == "status") && !slices.Contains(o.written, resource) {
@@ -81,8 +81,8 @@ func (o *Observer) send(r *history.Request) {
 // controllers under test did not receive it.
 //
 // The controllers cannot know the generated name of an object if they did not receive the response
-// to its create. They may then create another object, and delete one of the two. Such an object
-// therefore counts as lost, too.
+// to its create. They may then create another object, and delete one of the two. The first object
+// therefore counts as created and as lost, so that its replacement is not extra.
 func (o *Observer) answer(w *write, r *history.Response) {
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:

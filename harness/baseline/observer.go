@@ -76,9 +76,9 @@ func (o *Observer) commit(c *history.Commit) {
 	delete(o.deletes, c.Object.UID)
 }
 
-// Unfinished returns a text about the failed step, if the run did not carry out the whole
-// workload. It returns "" if every operation was carried out, and only a later wait for a
-// condition (await) failed. Such a run must still end with the objects of the baseline.
+// Unfinished returns a text about the failed step, if the run did not carry out every operation of
+// the workload. It returns "" if no step failed, or if only a wait for a condition (await) failed
+// after all operations. In both cases, the run must end with the objects of the baseline.
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {

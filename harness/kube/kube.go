@@ -72,7 +72,7 @@ const (
 // in this form, such as pods as objects.Pod.
 type Decoding string
 
-// These are the values of [Kind.Decoding], which says as which type checks read objects of the
+// Each of these values of [Kind.Decoding] names the type with which checks read objects of the
 // kind. The zero value is AsGeneric.
 const (
 	// AsGeneric decodes only the fields that objects of many kinds have, such as spec.replicas

@@ -16,7 +16,7 @@ type Candidate struct {
 	Duration time.Duration // how long a run of the unmodified controllers takes
 	// Covers has the mutants that the scenario detects, the checks that it exercises, and its types
 	// of faults. An item is, for example, "check expectations". Statements of the contract are no
-	// items: they are covered if their checks are.
+	// items of their own: a scenario that covers a check also covers the check's statements.
 	Covers []string
 }
 

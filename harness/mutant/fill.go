@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps says which results of a matrix are missing, so that [Trial.Fill] makes these runs. A matrix
-// has at most one result for each mutant in each scenario.
+// Gaps has a matrix and the scenarios whose missing results [Trial.Fill] adds to the matrix. A
+// matrix has at most one result for each mutant in each scenario.
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios to run

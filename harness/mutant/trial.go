@@ -43,11 +43,11 @@ type State string
 // These values of [State] say whether a check detects a mutant, or why this is not known.
 const (
 	// Detected means that a check in Mutant.Checks failed in a scenario that the unmodified
-	// controllers pass. If Mutant.Checks is empty, a trial reports Detected when any check fails.
-	// For such a mutant, [Mutant.StateOf] returns NotDetected instead.
+	// controllers pass. If Mutant.Checks is empty, a trial counts the failure of any check. But
+	// [Mutant.StateOf] counts no failure of such a mutant, and returns NotDetected.
 	Detected State = "detected"
-	// NotDetected means that no check in Mutant.Checks failed. The unmodified controllers pass at
-	// least one of the scenarios in which the mutant ran.
+	// NotDetected means that the mutant ran in at least one scenario, and no check in Mutant.Checks
+	// failed. Mutants run only in scenarios that the unmodified controllers pass.
 	NotDetected State = "not detected"
 	// Void means that the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"

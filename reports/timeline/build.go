@@ -342,8 +342,8 @@ func (b *builder) band(band Band) int {
 // endBand ends the band (colored time range) with the given key at the given time. It also removes
 // the key from the map open. It does nothing if this map does not contain the key.
 //
-// The map open has indexes in Timeline.Bands of the bands that have not ended. A key is, for
-// example, the index of a fault.
+// The keys of open identify the bands that have not ended yet, for example by the index of a fault.
+// The values are the positions of these bands in Timeline.Bands.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at

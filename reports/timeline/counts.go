@@ -88,9 +88,9 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld frees memory at the start of the displayed window, the part of the history that is
-// drawn in full. It drops earlier values, because the charts do not show them, but keeps the last
-// value of each line.
+// dropOld frees the memory for values from before the displayed window. The window is the part of
+// the history that is drawn in full. dropOld drops all values of a chart except the last value of
+// each line, which is still valid when the window starts.
 //
 // dropOld also drops deleted objects, except owners that still have pods.
 func (c *counts) dropOld() {

@@ -120,9 +120,12 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld frees memory. It drops chart values from before the displayed window at the start of
-// the window, and before that every dropEvery records. It drops all commit times every dropEvery
-// records, unless the record r is in or near the window.
+// dropOld frees memory before the builder reads the record r:
+//
+//   - It drops the values of charts every dropEvery records before the displayed window, and once
+//     at the start of the window.
+//   - It drops all commit times every dropEvery records. It keeps them if r is in the window or at
+//     most dropEvery records away from the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0

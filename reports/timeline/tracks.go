@@ -42,10 +42,10 @@ type trackOrder struct {
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner, such as "deployments.apps web", while the fields
-	// family and depth still depend on the position of the owner's track. The method after
-	// computes both fields from this position, and sets parent to the owner's own parent. If
-	// parent is empty, family and depth are final.
+	// parent is empty if the fields family and depth are final. Otherwise, it is the title of an
+	// owner, such as "deployments.apps web", and the two fields still depend on the position of
+	// that owner's track. The method after then computes both fields, and sets parent to the
+	// parent of the owner's position.
 	parent string
 	// below is how much deeper this track is than the owner's track. It is 0 if the field depth
 	// does not depend on the owner's track.

@@ -38,8 +38,9 @@ func newBaseline(code *int) *cobra.Command {
 what the runs have in common to a file: the objects at the end, and how often the
 subject created and deleted each object. Values on which the runs do not agree are "*".
 
-"gauntlet run SCENARIO --baseline=FILE" then compares runs with faults with the file, by
-the checks same-end-state and no-extra-effects. They need no knowledge of the controller.
+"gauntlet run SCENARIO --baseline=FILE" then compares a run that has faults with the
+file. The checks same-end-state and no-extra-effects do this, without any knowledge of
+the controller.
 You may edit the file, for example to ignore a field. If a check fails without faults,
 the command prints the verdict, and still writes the file.`,
 		Example: `  gauntlet baseline rollout

@@ -68,9 +68,8 @@ func relaxGarbageCollection() {
 // commands that annotate the job.
 func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
 
-// printVerdictsOf prints the verdicts of some runs, which the argument shown has. In a GitHub
-// Actions job, it also prints workflow commands that annotate the job. They show the failures of
-// all runs, which the argument all has.
+// printVerdictsOf prints the verdicts of the runs in shown. In a GitHub Actions job, it also prints
+// workflow commands, which annotate the job with the failures of the runs in all.
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {

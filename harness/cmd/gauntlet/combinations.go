@@ -28,8 +28,8 @@ func newCoverageScenarios() *cobra.Command {
 		Long: `Print how many scenarios have each combination: a Deployment with a strategy, or a
 Service; how its pods start and stop; what a user changes during a rollout; and which
 watches of the subject lag, or whether a fault makes the subject list again. A dot means
-none. The command reads scenarios and runs nothing, so parts of a combination may also
-follow one another.
+none. The command reads scenarios and runs nothing. It therefore does not know whether
+the parts of a combination happen at the same time or one after another.
 
 Without SCENARIO, it counts the built-in scenarios of --tier. With --seeds, it counts
 the scenarios that the seeds from 1 on generate.`,

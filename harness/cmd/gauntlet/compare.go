@@ -62,7 +62,7 @@ document instead. Everything else goes to standard error.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "two subjects: the subject, and the base that it is compared with; see --subject of \"gauntlet run\"")
-	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
+	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost can be significant only with 4 pairs or more")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.runs.tier.add(f)
 	outputFlag(cmd, &format, "the format of what is printed to standard output")
@@ -176,7 +176,7 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	var costs []compare.Pair
 	for i, both := range pairs {
 		order := []int{0, 1}
-		if i%2 == 1 { // alternate the order, because the second run of a pair finds warm caches
+		if i%2 == 1 { // alternate the order, because the second run of a pair may be faster: its files are in memory
 			slices.Reverse(order)
 		}
 		var result [2]*reports.Run

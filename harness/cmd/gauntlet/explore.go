@@ -41,10 +41,10 @@ func newExplore(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore SCENARIO",
 		Short: "Search for places in a run at which the subject does not survive a fault",
-		Long: `Run the workload of a scenario without faults, and learn which requests and watch events
-the subject has. Prune places at which a fault cannot matter. Then run the workload
-again for each other place, with a fault there, and at last for pairs of places of which
-one depends on the other.
+		Long: `Run the workload of a scenario without faults, and learn which writes the subject sends
+and which watch events it gets. Each of them is a place for a fault. Prune the places at
+which a fault cannot matter. Then run the workload again for each other place, with a
+fault there, and at last for pairs of places of which one depends on the other.
 
 The checks compare each run with the runs without faults, whose failures are not reported
 again. The same command continues an interrupted search. The directory of the search has
@@ -61,9 +61,9 @@ the plan, the results and the runs that failed.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.runs.subject, "subject", "ours", "the controllers under test; see --subject of \"gauntlet run\"")
-	f.DurationVar(&flags.budget, "budget", 30*time.Minute, "how long new runs are started; 0 means until every place was tried")
+	f.DurationVar(&flags.budget, "budget", 30*time.Minute, "the time after which no new run starts; with 0, the search ends when every place was tried")
 	f.StringSliceVar(&flags.at, "at", all, "the faults to inject: "+strings.Join(all, ", "))
-	f.DurationVar(&flags.delay, "delay", explore.DefaultDelay, "how long an event or a response is late, with held, late and stale")
+	f.DurationVar(&flags.delay, "delay", explore.DefaultDelay, "how late an event or a response is, with the faults held, late and stale of --at")
 	f.IntVar(&flags.baseline, "baseline", 3, "the number of runs without faults; a place that is not in all of them is pruned")
 	f.StringVar(&flags.dir, "dir", "", "the `directory` of the search (default: explore-SCENARIO-SUBJECT in the directory of --out)")
 	f.BoolVar(&flags.shrink, "shrink", false, "afterwards, shrink the smallest run of each failure group, as \"gauntlet shrink\" does; this takes time in addition to --budget")

@@ -61,7 +61,7 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
-	_ = flags.MarkHidden("prefer-uncovered") // the pods do not have the file on this machine that the flag names
+	_ = flags.MarkHidden("prefer-uncovered") // the flag names a file on this machine, which the pods do not have
 }
 
 // complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
@@ -393,9 +393,9 @@ func newFleetStatus(code *int) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Print how far a campaign is",
-		Long: `Print how far a campaign is. With --follow, the command prints each change until the Job
-ends, as "gauntlet fleet run" does. It then has the same exit status.`,
+		Short: "Print the progress of a campaign",
+		Long: `Print the progress of a campaign. With --follow, the command prints each change until the
+Job ends, as "gauntlet fleet run" does. It then has the same exit status.`,
 		Example: `  gauntlet fleet status nightly --namespace=chaos
   gauntlet fleet status nightly --follow`,
 		Args: cobra.ExactArgs(1),

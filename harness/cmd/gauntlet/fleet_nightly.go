@@ -63,7 +63,7 @@ was written, whatever the verdicts are.`,
 	flags.fleetClusterFlags.add(f)
 	flags.fleetPodFlags.add(f)
 	f.StringVar(&flags.campaign.Name, "name", "", "the `name` of the campaign and its Job (default: SERIES-DATE)")
-	f.Uint64Var(&flags.count, "count", 1000, "the number of seeds of each night; with another number, some seeds of earlier nights may run again")
+	f.Uint64Var(&flags.count, "count", 1000, "the number of seeds of each night; after a change of this number, some seeds of earlier nights may run again")
 	f.StringVar(&flags.mount, "mount", "/store", "the `directory` at which --claim is mounted")
 	f.StringVar(&flags.out, "out", "out", "the `directory` for "+nightName+" and the report")
 	f.BoolVar(&dryRun, "dry-run", false, "print the manifest of the Job; send no request")

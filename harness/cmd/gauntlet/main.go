@@ -79,7 +79,7 @@ plane. A fault proxy between the two injects faults and records every request, r
 and watch event. Checks then decide from this history whether the controller kept its
 guarantees.
 
-The subject can be each binary or image that accepts the flags of
+The subject can be any binary or image that accepts the flags of
 kube-controller-manager and runs its ReplicationController, ReplicaSet, Deployment,
 Endpoints or CronJob controller. A subject file describes any other controller, such as
 an operator. To such a controller, only the general checks apply: they assume nothing

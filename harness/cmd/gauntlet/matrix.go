@@ -48,7 +48,7 @@ the results are kept in mutants/matrix.json. It also writes mutants/TABLE.md.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	f.DurationVar(&flags.matrix.budget, "budget", time.Hour, "how long new runs are started")
+	f.DurationVar(&flags.matrix.budget, "budget", time.Hour, "the time after which no new run starts")
 	flags.matrix.tier.add(f)
 	f.StringSliceVar(&flags.matrix.scenarios, "scenarios", nil, "the `names` of the scenarios, instead of a tier")
 	cmd.MarkFlagsMutuallyExclusive("tier", "scenarios")

@@ -70,8 +70,8 @@ such as mutants-virtual-steady, and there is no table.
 
 With --general, only the general checks count, which need no model of a controller. Each
 run is compared with runs of the same subject without faults, as for an operator. The
-outcomes go to a directory of their own, such as mutants-general. No mutant must be
-detected then, and only --keep-runs keeps runs.
+outcomes go to a directory of their own, such as mutants-general. The exit status is
+then never 1, and only --keep-runs keeps runs.
 
 The command needs the source tree of this project and the go command; it does not
 change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
@@ -150,9 +150,9 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	return selected, nil
 }
 
-// run builds and runs the selected mutants, and returns the exit code. The code is exitFail if no
-// check detected one of the mutants, unless it is known that no check can detect it yet. With
-// --general, the code is never exitFail.
+// run builds and runs the selected mutants, and returns the exit code. The code is exitFail if at
+// least one mutant was not detected. Mutants with an OpenReason, which no check detects yet, do not
+// count. With --general, the code is never exitFail.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
 	trial, builder, err := f.prepare(cmd, selected)
 	if err != nil {

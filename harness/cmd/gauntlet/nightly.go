@@ -48,7 +48,7 @@ makes one page of several such directories.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "how long new runs are started")
+	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "the time after which no new run starts")
 	flags.runs.tier.add(f)
 	flags.generated.addProfile(f)
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first round; each further round uses the next one; 0 picks a random one")

@@ -64,7 +64,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 			return nil, err
 		}
 		for _, r := range runs {
-			if r.Directory == "" || !seen[r.Directory] { // runs without a directory, which a campaign has deleted, are all different
+			if r.Directory == "" || !seen[r.Directory] { // runs whose directories a campaign has deleted are all different
 				seen[r.Directory] = true
 				all = append(all, r)
 			}

@@ -51,13 +51,14 @@ func newShrink(code *int) *cobra.Command {
 		Short: "Find the smallest scenario that fails the same check as a run",
 		Long: `Make the scenario of a failed run smaller while the same check still fails: remove
 faults, objects and steps, and reduce replicas and times. If the scenario fails only in
-some runs, the command repeats each candidate until it is 95 % sure. If the check compares the
-run with runs without faults, the command makes such runs for each smaller workload, too. For a
-run with the verdict known-upstream, the same upstream issue must appear.
+some runs, the command repeats each candidate until the candidate fails, or until it
+counts as passing with a confidence of 95 %. If the check compares the run with runs
+without faults, the command makes such runs for each smaller workload, too. For a run
+with the verdict known-upstream, the same upstream issue must appear.
 
-The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C.
-Started again, the command resumes. The exit status is 0 if the search is complete, and
-2 if it was interrupted.`,
+The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C. If
+you start the command again, it continues the search. The exit status is 0 if the search
+is complete, and 2 if it was interrupted.`,
 		Example: `  gauntlet shrink out/RUN
   gauntlet shrink out/RUN --check=max-surge`,
 		Args: cobra.ExactArgs(1),

@@ -2,9 +2,9 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// heldOut has mutants of our controllers whose author did not know the checks. At that time, the
-// checks and scenarios detected 6 of these 20 mutants. The missing checks and scenarios have been
-// added since.
+// heldOut has mutants of our controllers whose author did not know the checks. When the author had
+// written the mutants, the checks and scenarios detected 6 of the 20 mutants. The missing checks
+// and scenarios have been added since.
 var heldOut = []mutant.Mutant{
 	{
 		ID: "own-failed-delete-awaited", Base: mutant.Ours,

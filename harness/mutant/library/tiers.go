@@ -33,8 +33,9 @@ func TiersFile(tiers mutant.Tiers) string {
 	return b.String()
 }
 
-// WriteTiers writes the chosen scenarios of each tier (quick or default) as a table. Below the
-// table, it writes which share of the mutants each current tier detects.
+// WriteTiers writes a table of the scenarios that [mutant.ChooseTiers] proposes for the tiers quick
+// and default. Below the table, it writes which share of the mutants each tier detects as it is
+// now, before the proposal is applied.
 func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIER\tSCENARIO\tSECONDS\tNEW\tEXAMPLES")

@@ -105,7 +105,7 @@ var deployment = []Row{
 	statement(Deployment, 14),
 	statement(Deployment, 18).withCases(3),
 	statement(Deployment, 19),
-	statement(Deployment, 20).withoutSpec("the API does not show in a spec's time how often a key is retried and which events do not enqueue it; ours differs on purpose (controllers/README.md)"),
+	statement(Deployment, 20).withoutSpec("within the duration of a spec, the API does not show how often a key is retried and which events do not enqueue it; ours differs on purpose (controllers/README.md)"),
 }
 
 var endpoints = []Row{
@@ -128,7 +128,7 @@ var endpoints = []Row{
 	statement(Endpoints, 9),
 	statement(Endpoints, 11),
 	statement(Endpoints, 12),
-	statement(Endpoints, 13).withoutSpec("the API does not show in a spec's time how often a key is retried, and ours differs on purpose (controllers/README.md); the batch period is a flag, 0 by default"),
+	statement(Endpoints, 13).withoutSpec("within the duration of a spec, the API does not show how often a key is retried, and ours differs on purpose (controllers/README.md); the batch period is a flag, 0 by default"),
 	statement(Endpoints, 14),
 }
 

@@ -18,8 +18,8 @@ type scaleDownCase struct {
 }
 
 // podState is a function that writes a certain state to the status or metadata of an
-// unschedulable pod. Call it for both pods with the same now. If their ready times differ by a
-// second, upstream may delete either pod.
+// unschedulable pod. Pass the same time now for both pods. If their ready times differ by only a
+// second, upstream compares the UIDs of the pods instead of further criteria, such as restarts.
 type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
 
 // longReady is a podState: the pod has been ready for one hour.
@@ -97,8 +97,8 @@ var _ = ginkgo.Describe("scaling down", func() {
 // run scales the owner down by one and checks which pod the controller deletes.
 //
 // First, run removes a label of the pod template from both pods. When the status counts no fully
-// labeled pods, the controller's cache contains the state of both pods. The names of the pods do
-// not affect the order.
+// labeled pods, the controller's cache contains the state of both pods. It does not matter which of
+// the pods gets which state, because their names do not affect the order.
 func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
 	set := n.Create(ctx, testenv.ReplicaOwnerSpec{

@@ -228,7 +228,7 @@ func stateCounts(results []Result, subject string) string {
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
-	fmt.Fprintf(&b, "Results of the specs in `suites/conformance` on provider `%s`. The upstream subject is kube-controller-manager of Kubernetes %s. `make conformance-table` writes this page. A test fails if the page has no line for one of the specs.\n\nA row is a test of Kubernetes, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that no test of Kubernetes covers. The column statements has the numbers of the statements that a row covers.\n", run.Provider, run.Kubernetes)
+	fmt.Fprintf(&b, "Results of the specs in `suites/conformance` on provider `%s`. The upstream subject is kube-controller-manager of Kubernetes %s. `make conformance-table` writes this page. A test of this repository ensures that the page has a line for every spec.\n\nA row is a test of Kubernetes, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that no test of Kubernetes covers. The column `statements` lists the numbers of the statements that a row covers.\n", run.Provider, run.Kubernetes)
 	b.WriteString("\n")
 	run.writeSummary(&b)
 	for _, controller := range rows.Controllers {

@@ -157,7 +157,8 @@ func (e *Env) start(ctx context.Context) (err error) {
 }
 
 // hasSimulatedNodes reports whether nodes of the cluster are simulated. The capabilities of the
-// provider do not tell, because an existing cluster may also have nodes that KWOK simulates.
+// provider are not enough to decide this, because KWOK may also simulate nodes of an existing
+// cluster. hasSimulatedNodes therefore looks for nodes with KWOK's label.
 func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
 	if e.env.Capabilities().Has(cluster.SimulatedKubelets) {
 		return true, nil
