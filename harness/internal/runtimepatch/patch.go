@@ -29,6 +29,8 @@ func Environment(seed uint64) []string {
 		fmt.Sprintf("%s=%d", SeedVariable, seed),
 		"GOMAXPROCS=1", // goroutines on two threads would run in an order of real time
 		"GOGC=off",     // real time decides when and how long the runtime collects garbage
+		// Only a run that never lets the program collect garbage exceeds this.
+		"GOMEMLIMIT=4GiB",
 		// The program waits during a collection, and nothing interrupts a goroutine. A panic prints the
 		// labels of its goroutine.
 		"GODEBUG=gcstoptheworld=2,asyncpreemptoff=1,memprofilerate=0,tracebacklabels=1",

@@ -88,9 +88,14 @@ func main() {
 	}
 	dir := os.Args[1]
 	reserveHeap()
+	var clock clockWatch
+	go clock.watch()
 	// Only package testing makes bubbles. It reads its own flags from the command line.
 	os.Args = os.Args[:1]
 	testing.Main(regexp.MatchString, []testing.InternalTest{{Name: "run", F: func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { os.Exit(record(t.Context(), dir)) })
+		synctest.Test(t, func(t *testing.T) {
+			go clock.count()
+			os.Exit(record(t.Context(), dir))
+		})
 	}}}, nil, nil)
 }
