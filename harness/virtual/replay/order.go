@@ -97,14 +97,15 @@ func newCommits(requests []*Request) *commits {
 	return c
 }
 
-// add notes that the request committed the revision.
+// add stores that the request committed the revision, and sets the position of the request.
 func (c *commits) add(r *Request, revision int64) {
 	c.by[revision] = r
 	c.versions[r.object()] = append(c.versions[r.object()], revision)
 	r.position = position{revision, true}
 }
 
-// mention notes the resourceVersions of objects in a request and its answer.
+// mention adds the resourceVersions of objects in a request and its answer to c.mentioned and
+// c.anyMentioned.
 func (c *commits) mention(r *Request) {
 	add := func(o object, version string) {
 		if revision, err := strconv.ParseInt(version, 10, 64); err == nil && revision != 0 {
