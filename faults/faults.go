@@ -53,9 +53,10 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is implemented by faults that cannot run on every provider (the source of the
-// cluster, such as kind). For example, a fault may need real kubelets only for one value of a
-// parameter. In contrast, the field Needs of [Type] lists what every fault of the type needs.
+// ProviderLimited is implemented by faults whose parameters decide on which providers they can run.
+// A provider is the source of the cluster, such as kind. For example, a fault may need simulated
+// kubelets only for one value of a parameter. In contrast, the field Needs of [Type] lists what
+// every fault of the type needs.
 type ProviderLimited interface {
 	// Unsupported returns nil if the fault can run on a provider with the given capabilities.
 	// Otherwise the error says why the fault cannot run.

@@ -52,9 +52,9 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns a ReplicaSet's annotations with the current desired-replicas and
-// max-replicas. The values come from the Deployment's limits. The next sync compares the
-// annotations with the Deployment, to detect a change of spec.replicas.
+// withReplicasAnnotations returns a ReplicaSet's annotations with new values of desired-replicas
+// and max-replicas. The new values come from the argument l, the Deployment's limits. The next sync
+// compares desired-replicas with the Deployment, to detect a change of spec.replicas.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),

@@ -48,8 +48,8 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 // 0 or negative if the check is due now.
 //
 // The argument c is the condition Progressing, whose lastUpdateTime starts the deadline. The result
-// ok is false if no deadline is running. In this case c is nil, the rollout is complete, or the
-// deadline was exceeded.
+// ok is false if no deadline is running: c is nil, or its reason already says that the rollout is
+// complete or has exceeded the deadline.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false

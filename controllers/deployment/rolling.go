@@ -1,7 +1,7 @@
 package deployment
 
 // scaleUpNew returns the next spec.replicas of the new ReplicaSet. The result is the Deployment's
-// spec.replicas. It is less if the sum of all ReplicaSets would otherwise exceed spec.replicas plus
+// spec.replicas, or less if the sum of all ReplicaSets would otherwise exceed spec.replicas plus
 // maxSurge.
 func scaleUpNew(l limits, rs replicaSetSizes) int {
 	replicas := rs.newSize().replicas

@@ -15,8 +15,14 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the changes of all ReplicaSets after a change of the Deployment's spec.replicas.
-// The changes do not continue the rollout.
+// rescale returns the changes of the active ReplicaSets after a change of the Deployment's
+// spec.replicas. The changes do not continue the rollout, with one exception: if the new ReplicaSet
+// already has all desired replicas, and all of them are available, the old ReplicaSets get 0.
+//
+// If only one ReplicaSet is active, it gets the Deployment's spec.replicas. If none is active, the
+// new ReplicaSet gets this number or, if there is no new ReplicaSet, the newest one. If several are
+// active, the strategy RollingUpdate distributes the change over them; see proportional. With the
+// strategy Recreate, they keep their sizes.
 //
 // The result includes ReplicaSets that keep their size, because their annotations must change too.
 // Otherwise isScalingEvent would stay true.

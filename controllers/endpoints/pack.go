@@ -110,8 +110,8 @@ func addHost(hosts []portHost, h portHost) []portHost {
 }
 
 // groupByHosts returns one subset for each group of ports that have the same hosts. The map
-// hostsByPort says which hosts serve each port. It names a host by the index in the argument
-// hosts.
+// hostsByPort says which hosts serve each port. It contains indexes in the argument hosts, which
+// lists the addresses of all hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {

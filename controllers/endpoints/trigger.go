@@ -37,8 +37,8 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 // sync. The argument before contains the times of that sync. The result is zero if no readiness
 // has changed. Other changes have no known time.
 //
-// If the argument before is nil or belongs to another Service, all changes are new. The result is
-// then the creation time of the Service.
+// If the argument before is nil, or belongs to a deleted Service with the same name, this is the
+// first sync of the Service. The result is then the creation time of the Service.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created

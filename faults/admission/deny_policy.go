@@ -18,9 +18,9 @@ import (
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
 // resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
 type denyPolicy struct {
-	// resource says which create requests the policy denies. It may include a subresource, such as
-	// pods/binding. The string expression is a CEL expression: the policy admits only objects for
-	// which the expression is true. The string message is the error message for a denied object.
+	// resource, expression and message say what the policy denies. The policy denies creates of the
+	// resource, which may include a subresource such as pods/binding. It admits only objects for
+	// which the CEL expression is true. The message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
 	// reason is the reason in the Status with which the API server denies an object, such as

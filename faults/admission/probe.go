@@ -64,8 +64,8 @@ func probeMeta() metav1.ObjectMeta {
 // awaitRefused waits for the enforcement, and otherwise for its end.
 //
 // The argument probe is a function that sends a dry-run create and returns the API server's error.
-// If this error contains the name, the API server enforces the policy or quota. After its end,
-// another policy may still refuse the create.
+// If this error contains the name, the API server enforces the policy or quota. An error without
+// the name does not count, because another policy may refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

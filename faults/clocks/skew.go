@@ -53,7 +53,7 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if size := p.Ahead.Abs(); size < aheadMin || size > aheadMax {
-		return nil, params.Errorf("ahead", "%v is out of bounds; expected %v to %v, positive or negative", p.Ahead, aheadMin, aheadMax)
+		return nil, params.Errorf("ahead", "%v is out of bounds; expected an absolute value of %v to %v", p.Ahead, aheadMin, aheadMax)
 	}
 	return &skew{params: p}, nil
 }

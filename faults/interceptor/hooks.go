@@ -178,9 +178,9 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call calls the argument use, a callback, with the function of the registered fault: a
-// RequestFault or a WatchFault. The callback calls this function. If the fault has been removed,
-// call does nothing. A removal waits until the callback has returned.
+// call passes the fault's function, a RequestFault or WatchFault, to the callback use, which calls
+// the function. A removal of the fault waits until the callback has returned. If the fault has
+// already been removed, call does nothing.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -102,8 +102,9 @@ type Route struct {
 	// If Upstream returns an http2.StreamError, the interceptor breaks only this request. For any
 	// other error, the interceptor breaks the tested controller's connection.
 	Upstream http.RoundTripper
-	// Stopping reports whether the transport is being stopped and therefore breaks requests. The
-	// interceptor then records that the proxy ended a watch, and not the controller under test.
+	// Stopping reports whether the transport is being stopped and therefore breaks requests. If so,
+	// the interceptor records that the proxy ended a watch. Otherwise it would record that the
+	// controller under test closed the watch.
 	Stopping func() bool
 }
 

@@ -24,8 +24,9 @@ type target struct {
 	skewed      bool // a clock-skew fault shifted timestamps in the response; see SkewClock
 }
 
-// requestRef returns the ID of a request together with the target's resource. The interceptor
-// passes both to a [SkewReporter], to say which object was received, and with which request.
+// requestRef returns the ID of a request and the resource that it asks for, such as "pods". With
+// both, the interceptor tells a [SkewReporter] which object the subject received with shifted
+// timestamps, and in the response to which request. The resource is part of the object's Ref.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path namespaces/NAME/pods, by

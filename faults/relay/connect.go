@@ -15,8 +15,8 @@ import (
 // TunnelOptions contains the addresses and credentials of a [Tunnel]. The tunnel connects a relay,
 // which runs in the tested controller's pod, with the fault proxy.
 type TunnelOptions struct {
-	// Name is the name in the relay's certificate, which the caller passed to [NewPair]. The
-	// Tunnel verifies it.
+	// Name is the name that the caller passed to [NewPair], such as "subject-0". The Tunnel
+	// connects only to a relay whose certificate contains this name.
 	Name string
 	// Identity authenticates the gauntlet process. It is the second result of [NewPair].
 	Identity Identity

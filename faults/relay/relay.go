@@ -45,9 +45,8 @@ const (
 )
 
 const (
-	// handshakeTimeout is the maximum time to open a connection and to add it to the relay's pool.
-	// The relay's pool contains idle connections. The time is measured from the dial until
-	// messageParked has arrived.
+	// handshakeTimeout is the maximum time to open a connection and to add it to the relay's pool
+	// of idle connections. It is measured from the dial until messageParked has arrived.
 	handshakeTimeout = 10 * time.Second
 	// joinTimeout is the maximum time to join an idle connection of the relay's pool with the fault
 	// proxy. It is measured from messageTaken until messageJoined has arrived.

@@ -15,8 +15,8 @@ import (
 // Match contains the parameters that select requests. The fault applies to the selected requests.
 //
 // The fields from Verb to Owner describe the matching requests by their content. The fields Nth,
-// Every, Probability and Times then limit at which of the matching requests the fault fires.
-// Nth, Every and Probability are nil if the scenario omits them.
+// Every, Probability and Times then say at which of the matching requests the fault fires. Nth,
+// Every and Probability are nil if the scenario omits them.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`

@@ -176,7 +176,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("pairs %+v, complete: %v, %d runs that say something; want 1 pair, and 4 runs", outcome.TriedPairs, outcome.Complete, outcome.Runs())
 	}
 	const pairs = `found 6 pairs of places; pruned 5; 1 left to try
-  pruned    3  the fault at one of the two places is a failure without the other fault
+  pruned    3  the fault at one of the two places causes a failure without the other fault
   pruned    2  the fault at one of the two places did not fire`
 	if diff := cmp.Diff(pairs, outcome.Pairs); diff != "" {
 		t.Errorf("pairs (-want +got):\n%s", diff)
@@ -225,7 +225,7 @@ func TestPruneReason(t *testing.T) {
 		"the same write":                  {second: place(explore.Lost, 1, "a", "a"), want: "both faults are at the same write or event"},
 		"another object":                  {second: place(explore.Crash, 3, "c", "b", "c"), want: "the later write or event does not depend on the object of the earlier one"},
 		"several faults":                  {second: place(explore.Stale, 2, "b", "a", "b"), want: "one of the two faults is stale, which is a combination of faults"},
-		"a failure of its own":            {second: dependent, failed: true, want: "the fault at one of the two places is a failure without the other fault"},
+		"a failure of its own":            {second: dependent, failed: true, want: "the fault at one of the two places causes a failure without the other fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := explore.PruneReason(first, test.second, test.failed); got != test.want {

@@ -37,12 +37,15 @@ type LearntWrite struct {
 	// each object in Related, it has the last event that the writing replica had received. It has
 	// no event for an object that the replica received only in a list.
 	View []int
-	// Related has the keys of the objects on which the write may depend: the written object, and
-	// objects with a reference. A key is the object's resource, namespace and name. An object has a
-	// reference if it refers to the written object or to an owner of the written object, such as a
-	// pod of a written ReplicaSet. The opposite direction counts too: the written object or its
-	// owner refers to the object. The replica must have received the object before the write. See
-	// [knownObjects.roots].
+	// Related has the keys of the objects on which the write may depend. A key is the object's
+	// resource, namespace and name. Besides the written object, these are objects that the replica
+	// had received before the write, and that satisfy one of two conditions:
+	//
+	//   - The object refers to the written object or to an owner of the written object. An example
+	//     is a pod of a written ReplicaSet.
+	//   - The written object or an owner of it refers to the object.
+	//
+	// See [knownObjects.roots].
 	Related []string
 
 	object  string          // the key of the written object
@@ -148,8 +151,11 @@ func (l *learner) observe(r *history.Record) {
 
 // commit stores the committed version of an object in l.known. From these versions, the learner
 // finds out which objects refer to each other. commit also adds the resourceVersion to the commits
-// of the lesson. If the object is being deleted, the commit belongs to the last delete of the
-// object without a resourceVersion.
+// of the lesson.
+//
+// The response to a delete may lack the resourceVersion of the deletion. If the object is
+// terminating or deleted, commit therefore gives its resourceVersion to the last such delete of the
+// object.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)

@@ -211,9 +211,9 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns writes that change an object which an earlier write has changed. The earlier
-// write depends on the event e, and the later writes come after it. A controller that forgets the
-// later writes may repeat the earlier write.
+// laterWrites returns the writes that change an object again, after a write that may depend on the
+// event e. If a controller restarts after such a later write, and lists the objects as they were at
+// the event, it may repeat the earlier write.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite
@@ -285,7 +285,7 @@ type pairPlan struct {
 // These are the reasons for which the search does not combine the faults at two places (writes or
 // watch events).
 const (
-	oneFailed     = "the fault at one of the two places is a failure without the other fault"
+	oneFailed     = "the fault at one of the two places causes a failure without the other fault"
 	oneNotReached = "the fault at one of the two places did not fire"
 	hasStale      = "one of the two faults is stale, which is a combination of faults"
 	samePoint     = "both faults are at the same write or event"

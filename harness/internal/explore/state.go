@@ -96,14 +96,14 @@ func open(o Options) (*search, error) {
 	}
 	var saved savedPlan
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s: not a valid plan of a search; use another --dir: %w", s.planFile(), err)
+		return nil, fmt.Errorf("%s: the file does not contain a valid plan of a search: %w; choose another directory with --dir", s.planFile(), err)
 	}
 	digest, err := s.digest()
 	if err != nil {
 		return nil, err
 	}
 	if digest != saved.Search {
-		return nil, fmt.Errorf("%s: the plan belongs to a search with another scenario, subject, seed or other faults; use another --dir", s.planFile())
+		return nil, fmt.Errorf("%s: the plan belongs to a search with another scenario, subject, seed or other faults; choose another directory with --dir", s.planFile())
 	}
 	s.plan = &saved.Plan
 	return s, s.readRuns()
@@ -167,8 +167,8 @@ func (s *search) save() error {
 }
 
 // digest returns a hash of the subject's name, the scenario without faults, the actions and the
-// delay. The subject is the controllers under test. A saved plan is valid only for a search with the same
-// hash.
+// delay. The subject is the controllers under test. A saved plan is valid only for a search with
+// the same hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
 	sum := sha256.Sum256(fmt.Appendf(text, "baseline 3 %s %v %s", s.Subject, s.Actions, s.Delay))

@@ -155,8 +155,8 @@ func (m *Merged) add(unit Unit, run *reports.Run, result resultFile) {
 }
 
 // Extract writes the directories of the runs that did not pass to dir. It sets the fields
-// Directory and Reproduce of these runs. A run that killed too many pods was not completed and has
-// no directory.
+// Directory and Reproduce of these runs. A run during which too many pods were killed has no
+// directory, because no pod completed it.
 func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 	return forEach(ctx, len(m.Results.Failed), func(ctx context.Context, i int) error {
 		archive, err := store.Get(ctx, m.archives[i])

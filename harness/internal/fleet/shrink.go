@@ -23,9 +23,10 @@ var ErrNothingToShrink = errors.New("found no run in which a check failed; expec
 // these failures in an argument and in an annotation, whose sizes are limited.
 const shrunkMax = 1000
 
-// Shrinking returns a campaign with the given name that shrinks the failures of the campaign m. The
-// new campaign shrinks the smallest run of each failure group. Its Job has one index for each
-// group, and at most 1000 indexes. Without a failure, the error wraps [ErrNothingToShrink].
+// Shrinking returns a campaign with the given name that shrinks the failures of the campaign m. Of
+// each failure group, the new campaign shrinks the run with the fewest steps and faults. Its Job
+// has one index for each of these runs, and at most 1000 indexes. Without a failure, the error
+// wraps [ErrNothingToShrink].
 func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	c := m.Campaign
 	if len(c.Units) > 0 {

@@ -54,9 +54,9 @@ const (
 	// failedStartsMax is the number of consecutive failed starts of runs after which the attempt
 	// ends with an error.
 	failedStartsMax = 3
-	// killedMax is the number of killed pods after which no further pod makes a run. All these pods
-	// were killed during this run. The next pod records the verdict unknown for the run instead.
-	// Without this limit, the run could stop the index of the Job forever.
+	// killedMax is how many pods can be killed during the same run. After that, no pod makes this
+	// run again, and the next pod records the verdict unknown for it. Without this limit, the pods
+	// could repeat the run forever, and the index of the Job would never be complete.
 	killedMax = 5
 )
 

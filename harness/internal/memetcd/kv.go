@@ -118,7 +118,7 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 }
 
 // read returns the keys in a range with their values, as of the revision in the request. If the
-// request has no revision, it returns them as of the revision current. The caller holds s.mu.
+// request has no revision, read uses the revision in the argument current. The caller holds s.mu.
 func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
 	if err := s.checkRead(r); err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 }
 
 // kindOf returns the API kind of the object that is stored under an etcd key. The second result is
-// true if the object is observed. For a key of any other kind, kindOf returns a zero Kind and
-// false.
+// true if the object is observed, and false if the object is in another namespace. For a key of a
+// kind that is not observed, kindOf returns a zero Kind and false.
 func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	for _, kind := range k.kinds {
 		if rest, ok := strings.CutPrefix(key, kind.EtcdPrefix); ok {

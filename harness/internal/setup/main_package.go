@@ -21,8 +21,9 @@ type Package struct {
 }
 
 // MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
-// module's own replace directives apply, as in a checkout of the module. A directive with a
-// directory that is a module of its own stands for the same version of that module.
+// module's own replace directives apply, as in a checkout of the module. If a directive names a
+// directory that contains another module, the downloaded module lacks this directory. MainPackage
+// then uses the same version of the other module instead.
 //
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {

@@ -31,8 +31,8 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 )
 
-// quotaWorkers is the number of goroutines that check requests against quotas. It is
-// kube-apiserver's number.
+// quotaWorkers is the number of goroutines that check requests against quotas. kube-apiserver has
+// the same number.
 const quotaWorkers = 5
 
 // admissionPlugins contains admission plugins of kube-apiserver. Some refuse requests: for

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// withFilters adds those HTTP filters of kube-apiserver that the handlers need. A request is of the
-// user in its context. Without one, it is of the user admin in the group system:masters.
+// withFilters adds those HTTP filters of kube-apiserver that the handlers need. The user of a
+// request is the user in the request's context. Without one, it is the user admin of the group
+// system:masters.
 func withFilters(container *restful.Container) http.Handler {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup}}
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}

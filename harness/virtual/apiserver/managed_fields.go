@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// noFields is a converter of managed fields for which no object has fields. With it,
-// metadata.managedFields stays empty. Tracking the fields would double the CPU time of a write.
+// noFields is a converter for managed fields that treats each object as if it had no fields. With
+// it, metadata.managedFields stays empty. Tracking the fields would double the CPU time of a write.
 type noFields struct{}
 
 var _ managedfields.TypeConverter = noFields{}

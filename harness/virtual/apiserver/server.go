@@ -120,8 +120,8 @@ func (s *Server) loopbackConfig() *restclient.Config {
 	return config
 }
 
-// Abort breaks the requests that the API server has sent to itself, and cancels its work. It does not
-// wait. Handlers that wait for such requests then return.
+// Abort breaks the requests that the API server has sent to itself, and cancels its work. Handlers
+// that wait for such requests then return. Abort does not wait until they have returned.
 func (s *Server) Abort() {
 	s.cancel()
 	s.loopback.Abort()

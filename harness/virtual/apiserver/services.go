@@ -15,8 +15,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// serviceCIDRs are the ranges of the cluster IPs. The first one has the default family of Services.
-// They are the ranges of the embedded control plane.
+// serviceCIDRs are the ranges of the cluster IPs. The first range determines the default IP family
+// of Services. The embedded control plane has the same ranges.
 var serviceCIDRs = []string{"10.96.0.0/16", "fd00:10:96::/112"}
 
 // serviceRanges allocates the cluster IPs and the node ports of Services. It remembers them in

@@ -9,7 +9,8 @@ import (
 )
 
 // moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble of
-// testing/synctest. Goroutines that wait on their channels or times would stop the virtual clock.
+// testing/synctest. These variables contain a channel and a time. A goroutine that waits for one of
+// them would stop the virtual clock.
 func moveIntoBubble() {
 	wait.NeverStop = make(chan struct{})
 	// One of the default handlers waits between errors. It remembers the real time of its creation,

@@ -172,7 +172,7 @@ func (c *ControlPlane) Resume(ctx context.Context, component cluster.Component) 
 	return errNotHalted(component)
 }
 
-// errNotHalted returns the error of a component that Halt and Resume do not know.
+// errNotHalted returns the error of Halt and Resume for an unknown component.
 func errNotHalted(component cluster.Component) error {
 	return fmt.Errorf("component %q cannot be halted: expected %s or %s", component, cluster.APIServer, cluster.Etcd)
 }

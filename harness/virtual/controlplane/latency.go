@@ -10,8 +10,8 @@ import (
 )
 
 // latencyMax is the maximum time between the arrival of a request and its execution. Without
-// latency, the virtual clock would not advance between requests. Names of Events then collide,
-// because controllers derive them from the time.
+// latency, the virtual clock would not advance between requests. Names of Events would then
+// collide, because controllers derive them from the time.
 const latencyMax = 2 * time.Millisecond
 
 // latency delays each request by a random time, which depends on the seed. Before some requests, it

@@ -20,18 +20,18 @@ type Difference struct {
 	Reason string
 }
 
-// times lists the fields to which the API server assigns its own time. A binding sets the time of the
-// condition PodScheduled.
+// times lists the fields that the API server sets to its own time. For example, a binding sets the
+// lastTransitionTime of the condition PodScheduled.
 var times = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp", "status.conditions[].lastTransitionTime"}
 
-// comparison compares two answers.
+// comparison compares a recorded answer with the answer of the replay.
 type comparison struct {
 	recorded    *Request
 	moved       map[string]string // see replayer.moved
 	differences []Difference
 }
 
-// add adds a difference.
+// add adds a difference to c.differences, with its reason if the reason is known.
 func (c *comparison) add(path string, recorded, replayed any) {
 	c.differences = append(c.differences, explain(c.recorded, Difference{Path: path, Recorded: text(recorded), Replayed: text(replayed)}))
 }
@@ -48,7 +48,8 @@ func text(value any) string {
 	return string(encoded)
 }
 
-// compare adds the differences of two JSON values to the field differences.
+// compare compares two JSON values, and adds their differences to c.differences. The argument path
+// is the path of the values in the answers.
 func (c *comparison) compare(path string, recorded, replayed any) {
 	switch recorded := recorded.(type) {
 	case map[string]any:
@@ -69,8 +70,9 @@ func (c *comparison) compare(path string, recorded, replayed any) {
 	}
 }
 
-// aboutToDelete reports whether the values are the metadata of an object whose grace period only
-// kube-apiserver has ended.
+// aboutToDelete reports whether kube-apiserver has set the grace period of a terminating object to
+// 0, and the API server of the replay has not. The arguments recorded and replayed are the metadata
+// of the object if path ends with ".metadata"; otherwise, the result is false.
 func aboutToDelete(path string, recorded, replayed map[string]any) bool {
 	const field = "deletionGracePeriodSeconds"
 	return strings.HasSuffix(path, ".metadata") && text(recorded[field]) == "0" && text(replayed[field]) != "0" && replayed[field] != nil
@@ -85,7 +87,8 @@ func (c *comparison) compareFields(path string, recorded, replayed map[string]an
 	}
 }
 
-// same reports whether two values are equal, or differ only in what the replay cannot repeat exactly.
+// same reports whether two values are equal. Times that are nearly equal count as equal, and so do
+// a recorded resourceVersion and the one that the object got in the replay instead.
 func (c *comparison) same(path string, recorded, replayed any) bool {
 	if text(recorded) == text(replayed) {
 		return true
@@ -103,8 +106,8 @@ func (c *comparison) same(path string, recorded, replayed any) bool {
 	return false
 }
 
-// sameTime reports whether two times that API servers have set are nearly the same. They differ by the
-// time that the recorded request took, and are rounded to a second.
+// sameTime reports whether two times that API servers have set differ by at most timeTolerance.
+// They can differ by the duration of the recorded request, and are rounded to a second.
 func (c *comparison) sameTime(recorded, replayed string) bool {
 	a, errA := time.Parse(time.RFC3339, recorded)
 	b, errB := time.Parse(time.RFC3339, replayed)

@@ -2,7 +2,7 @@ package replay
 
 import "strings"
 
-// The reasons for which the replay leaves out a request.
+// These are the reasons for which the replay leaves out a request.
 const (
 	skipUnserved  = "the API server in virtual time does not serve the resource"
 	skipForbidden = "RBAC refused the request; the API server in virtual time permits each request"
@@ -17,7 +17,8 @@ type explanation struct {
 	applies func(*Request, Difference) bool
 }
 
-// explained lists the differences that are not defects of the API server in virtual time.
+// explained lists the known reasons. A difference with one of these reasons is not a defect of the
+// API server in virtual time.
 var explained = []explanation{
 	{"two requests deleted the object at the same time, so the answer of one has no resourceVersion; the replay sends one after the other",
 		func(r *Request, d Difference) bool {
@@ -34,7 +35,7 @@ var explained = []explanation{
 // policyProbe is the pod with which an embedded cluster waits until its policies are enforced.
 const policyProbe = "gauntlet-pod-lifecycle"
 
-// explain fills in the reason of the difference, if it is known.
+// explain returns the difference d with the reason for it, if the reason is known.
 func explain(r *Request, d Difference) Difference {
 	for _, e := range explained {
 		if e.applies(r, d) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// position is a request's place in the order of the replay.
+// position says when the replay sends a request, in the order of etcd's revisions.
 type position struct {
 	// revision is etcd's revision. If commits is true, the request commits this revision. Otherwise, the
 	// request reads the state at this revision.
@@ -21,9 +21,9 @@ type position struct {
 
 // order sorts the requests into the order in which etcd executed them, and sets their positions.
 //
-// Audit logs have no order of concurrent requests. But each commit has an etcd revision, which most
-// answers contain. The other requests get a revision that was current while kube-apiserver worked on
-// the request.
+// Audit logs do not order concurrent requests. However, each commit has an etcd revision, which
+// most answers contain. For any other request, order chooses a revision that was current while
+// kube-apiserver worked on the request.
 func order(requests []*Request) {
 	slices.SortStableFunc(requests, func(a, b *Request) int { return a.completed().Compare(b.completed()) })
 	c := newCommits(requests)
@@ -48,27 +48,29 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// commits says which request committed each revision. It also says which revisions were current at a
-// time.
+// commits says which recorded request committed each etcd revision, and which revisions were
+// current during a request.
 type commits struct {
 	by       map[int64]*Request // the request that committed the revision
 	versions map[object][]int64 // the revisions of each object's commits, ascending
-	// mentioned has, for each object, the resourceVersions that a request or an answer contains.
+	// mentioned has, for each object, the resourceVersions in the recorded requests and answers.
 	mentioned map[object]map[int64]bool
 	// anyMentioned has the resourceVersions of all objects in the field mentioned.
 	anyMentioned map[int64]bool
-	// answered has the highest committed revision of all requests that were answered until a time.
-	// begun has the lowest committed revision of all requests that began at a time or later.
+	// answered says for a time which revision is the highest that requests answered by then have
+	// committed. begun says for a time which revision is the lowest that requests received then or
+	// later commit. The revisions between the two may be current at that time.
 	answered, begun timeline
 }
 
-// timeline has one revision for each time, in ascending order of the times.
+// timeline is a list of times in ascending order, with one revision for each time.
 type timeline struct {
 	times     []time.Time
 	revisions []int64
 }
 
-// newCommits finds the commits. The requests must be sorted by the time of their answers.
+// newCommits finds out which request committed each revision, and sets the positions of these
+// requests. The requests must be sorted by the time of their answers.
 func newCommits(requests []*Request) *commits {
 	c := &commits{by: map[int64]*Request{}, versions: map[object][]int64{}, mentioned: map[object]map[int64]bool{}, anyMentioned: map[int64]bool{}}
 	for _, r := range requests {
@@ -95,14 +97,15 @@ func newCommits(requests []*Request) *commits {
 	return c
 }
 
-// add notes that the request committed the revision.
+// add stores that the request committed the revision, and sets the position of the request.
 func (c *commits) add(r *Request, revision int64) {
 	c.by[revision] = r
 	c.versions[r.object()] = append(c.versions[r.object()], revision)
 	r.position = position{revision, true}
 }
 
-// mention notes the resourceVersions of objects in a request and its answer.
+// mention adds the resourceVersions of objects in a request and its answer to c.mentioned and
+// c.anyMentioned.
 func (c *commits) mention(r *Request) {
 	add := func(o object, version string) {
 		if revision, err := strconv.ParseInt(version, 10, 64); err == nil && revision != 0 {
@@ -136,8 +139,10 @@ func items(raw []byte) []item {
 	return list.Items
 }
 
-// chooseMentioned returns the revision that a request such as a binding committed. The answer does not
-// contain the revision. If no other request or answer contains it, chooseMentioned returns 0.
+// chooseMentioned returns the revision that a request probably committed, if the answer does not
+// contain the revision, as for a binding. This is the first resourceVersion of the object that
+// other requests or answers contain, that was current during the request, and that no known request
+// committed. chooseMentioned returns 0 if there is none.
 func (c *commits) chooseMentioned(r *Request) int64 {
 	first, last := c.window(r)
 	for _, revision := range slices.Sorted(maps.Keys(c.mentioned[r.object()])) {
@@ -148,8 +153,9 @@ func (c *commits) chooseMentioned(r *Request) int64 {
 	return 0
 }
 
-// chooseFree returns a revision that the request may have committed, and that nothing mentions. It
-// returns 0 if there is none.
+// chooseFree returns a revision that the request may have committed, and that no request or answer
+// contains. For a delete, it returns the last such revision during the request, and otherwise the
+// first. It returns 0 if there is none.
 func (c *commits) chooseFree(r *Request) int64 {
 	first, last := c.window(r)
 	var chosen int64
@@ -161,7 +167,8 @@ func (c *commits) chooseFree(r *Request) int64 {
 	return chosen
 }
 
-// maxConcurrent is the maximum number of revisions that were current during a request.
+// maxConcurrent is the maximum number of revisions that chooseFree tries for one request. Other
+// requests normally commit fewer revisions during a request.
 const maxConcurrent = 1000
 
 // window returns the first and the last revision that were current while kube-apiserver worked on
@@ -171,8 +178,7 @@ func (c *commits) window(r *Request) (first, last int64) {
 	return first, max(first, c.begun.after(r.completed())-1)
 }
 
-// place returns the position of a request that committed nothing, or of which the revision is not
-// known.
+// place returns the position of a request that committed nothing, or whose revision is unknown.
 func (c *commits) place(r *Request) position {
 	first, last := c.window(r)
 	versions := c.versions[r.object()]
@@ -211,7 +217,8 @@ func next(revisions []int64, revision int64) int64 {
 	return revisions[i]
 }
 
-// setBegun fills in the field begun from the commits that are known so far.
+// setBegun sets the field begun from the commits that are known so far. Call it again when more
+// commits are known.
 func (c *commits) setBegun(requests []*Request) {
 	c.begun = timeline{}
 	var committing []*Request
@@ -233,7 +240,8 @@ func (t *timeline) append(at time.Time, revision int64) {
 	t.times, t.revisions = append(t.times, at), append(t.revisions, revision)
 }
 
-// last returns the revision of the latest time, or 1, etcd's first revision.
+// last returns the revision of the latest time. It returns 1, etcd's first revision, if the
+// timeline is empty.
 func (t *timeline) last() int64 {
 	if len(t.revisions) == 0 {
 		return 1
@@ -241,7 +249,8 @@ func (t *timeline) last() int64 {
 	return t.revisions[len(t.revisions)-1]
 }
 
-// before returns the revision of the latest time that is not later than the given one, or 1.
+// before returns the revision of the given time or, if the timeline lacks it, of the last time
+// before. It returns 1, etcd's first revision, if there is no such time.
 func (t *timeline) before(at time.Time) int64 {
 	i := sort.Search(len(t.times), func(i int) bool { return t.times[i].After(at) })
 	if i == 0 {
@@ -250,8 +259,8 @@ func (t *timeline) before(at time.Time) int64 {
 	return t.revisions[i-1]
 }
 
-// after returns the revision of the earliest time that is not earlier than the given one. Without
-// such a time, it returns a revision that is higher than all others.
+// after returns the revision of the given time or, if the timeline lacks it, of the first time
+// after. If there is no such time, it returns a revision that is higher than all others.
 func (t *timeline) after(at time.Time) int64 {
 	i := sort.Search(len(t.times), func(i int) bool { return !t.times[i].Before(at) })
 	if i == len(t.times) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
 
-// methods has the HTTP method of each verb.
+// methods maps each API verb to its HTTP method.
 var methods = map[string]string{
 	"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 	"deletecollection": http.MethodDelete, "get": http.MethodGet, "list": http.MethodGet, "watch": http.MethodGet,
@@ -47,7 +47,8 @@ func (r *replayer) prepare(recorded *Request) (*http.Request, error) {
 	return sent, nil
 }
 
-// accept returns the header Accept for an answer of the kind.
+// accept returns the Accept header that makes the API server answer with an object of the given
+// kind, such as Table.
 func accept(kind string) string {
 	switch kind {
 	case "PartialObjectMetadata", "PartialObjectMetadataList":
@@ -115,7 +116,8 @@ func copyMissing(body map[string]any, answer any, part, field string) {
 	}
 }
 
-// uidSource is a source of random numbers for new UIDs, which can repeat a recorded UID.
+// uidSource is the source of random bytes from which package uuid makes UIDs. It can also return
+// the bytes of a recorded UID.
 type uidSource struct{ next []byte }
 
 // repeat makes the next UID the given one.

@@ -30,7 +30,8 @@ type Request struct {
 	position position
 }
 
-// answer has the fields of a recorded answer that decide about the order of the replay.
+// answer has the fields of a recorded answer that the replay needs, for example to sort the
+// requests.
 type answer struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -165,8 +166,8 @@ func (r *Request) canCommit() bool {
 	return r.isWrite() && r.succeeded() && !r.isDryRun() && !r.lostRace()
 }
 
-// lostRace reports whether another request deleted the object while this one did so too. The answer
-// then has no resourceVersion.
+// lostRace reports whether two requests deleted the object at the same time, and the other request
+// committed the deletion. The answer to this request then has no resourceVersion.
 func (r *Request) lostRace() bool {
 	return r.Verb == "delete" && r.succeeded() && r.answer.Kind != "Status" && r.version() == 0
 }
@@ -179,8 +180,9 @@ func (r *Request) removesFinalizer() bool {
 	return (r.Verb == "update" || r.Verb == "patch") && m.DeletionTimestamp != "" && m.GracePeriod == 0 && len(m.Finalizers) == 0
 }
 
-// commitVersion returns the revision that the request committed. It returns 0 if the request committed
-// nothing, or if the answer does not contain the revision.
+// commitVersion returns the revision that the request committed, and for a deletecollection the
+// lowest one. It returns 0 if the request committed nothing, or if the answer does not contain the
+// revision.
 func (r *Request) commitVersion() int64 {
 	switch {
 	case !r.canCommit() || r.removesFinalizer():

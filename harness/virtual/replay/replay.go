@@ -2,18 +2,19 @@
 // with those of kube-apiserver.
 //
 // A recording is an audit log of a run on an embedded cluster: `gauntlet run --audit-dir=DIRECTORY`
-// writes one for each run. It has the requests of all clients since the start of etcd, and so [Replay]
-// begins with an empty etcd in memory.
+// writes one for each run. It has the requests of all clients since the start of etcd. [Replay]
+// therefore begins with an empty etcd in memory.
 //
 // The replay sends the requests one after the other, in the order in which etcd executed them. It
-// makes the values equal that differ at random: before each commit, it raises etcd's revision to the
-// recorded one. New objects get their recorded names, addresses and UIDs. The virtual clock shows the
-// time at which kube-apiserver received the request. Answers must therefore be equal, apart from times
-// and from resourceVersions that the replay cannot repeat. explained.go lists the exceptions.
+// repeats the recorded values that otherwise differ from run to run. Before each commit, it raises
+// etcd's revision, so that the commit gets the recorded revision. New objects get their recorded
+// names, addresses and UIDs. The virtual clock shows the time at which kube-apiserver received the
+// request. The answers must therefore be equal, apart from times and from resourceVersions that the
+// replay cannot repeat. explained.go lists the exceptions.
 //
 // recording.go reads recordings, and order.go sorts the requests. replay.go sends them, and
-// prepare.go adapts them. compare.go compares answers, explained.go lists the differences that have a
-// known reason, and report.go counts.
+// prepare.go adapts them. compare.go compares the answers, and explained.go lists the differences
+// that have a known reason. report.go counts requests and differences.
 package replay
 
 import (
@@ -79,14 +80,16 @@ type replayer struct {
 	report     *Report
 	// terminating has the objects that were deleted with a grace period.
 	terminating map[object]bool
-	// policiesChanged is true if an admission policy may have changed that the API server does not
-	// enforce yet.
+	// policiesChanged is true if the replay has written an admission policy that the API server may
+	// not enforce yet.
 	policiesChanged bool
-	// moved has the recorded resourceVersions that the replay could not repeat, and those that the
-	// objects got instead.
+	// moved maps recorded resourceVersions that the replay could not repeat to those that the
+	// objects got in the replay.
 	moved map[string]string
-	// usage has, for each namespace, the recorded resourceVersions at which admission counted a
-	// request in a ResourceQuota, and which the replay has not repeated yet.
+	// usage maps each namespace to recorded resourceVersions of its ResourceQuotas. With each of
+	// these versions, kube-apiserver's admission counted a new object. The replay skips the
+	// recorded update, because its own admission makes the same update for the recorded create.
+	// follow then removes the version from usage.
 	usage map[string][]string
 }
 
@@ -128,8 +131,9 @@ func (r *replayer) replay(ctx context.Context, recorded *Request) error {
 	return nil
 }
 
-// followItems notes the resourceVersions of objects that one request deleted, if they differ. Other
-// requests may have committed revisions between those of the recorded request.
+// followItems stores in r.moved which resourceVersions the objects of a deletecollection got in the
+// replay. They can differ from the recorded ones, because other requests may have committed
+// revisions during the recorded request.
 func (r *replayer) followItems(recorded *Request, replayed response) {
 	replayedItems := items(replayed.body)
 	for i, item := range items(recorded.ResponseObject.Raw) {
@@ -139,9 +143,10 @@ func (r *replayer) followItems(recorded *Request, replayed response) {
 	}
 }
 
-// advance lets other goroutines, such as informers, work until they wait. For a commit, it advances the
-// clock to the time of the recording. A read may have returned an earlier state, so it has an earlier
-// position than its time says.
+// advance lets other goroutines, such as informers, work until they wait. If the recorded request
+// committed a revision, advance also advances the clock to the time of this request. For a read,
+// the clock does not advance: a read may return an old state, so the replay may send it before
+// writes that kube-apiserver received earlier.
 func (r *replayer) advance(recorded *Request) {
 	pause := time.Duration(1)
 	if recorded.position.commits {
@@ -153,8 +158,9 @@ func (r *replayer) advance(recorded *Request) {
 // policyRefresh is the time until the API server enforces a changed admission policy.
 const policyRefresh = time.Second
 
-// awaitPolicies waits until the API server enforces all policies, if kube-apiserver has enforced one
-// here. Both API servers read the policies once a second, but not at the same time.
+// awaitPolicies waits until the API server enforces all changed admission policies. It does so only
+// if a policy denied the recorded request. Both API servers read the policies once a second, but
+// not at the same time.
 func (r *replayer) awaitPolicies(recorded *Request) {
 	if strings.Contains(recorded.ResponseStatus.Message, "ValidatingAdmissionPolicy") && r.policiesChanged {
 		<-time.After(policyRefresh)
@@ -186,11 +192,12 @@ func (r *replayer) skip(recorded *Request) string {
 	return ""
 }
 
-// fill raises etcd's revision to the one that was current when kube-apiserver executed the request. It
-// returns the resulting revision.
+// fill raises etcd's revision to the one that was current when kube-apiserver executed the request.
+// It returns the resulting revision.
 //
-// The writes of another key stand for those commits that the replay does not repeat, such as those
-// of other kinds.
+// To raise the revision, fill writes a key of its own. These writes take the place of recorded
+// commits that the replay does not repeat, such as those of resources that the API server does not
+// serve.
 func (r *replayer) fill(ctx context.Context, recorded *Request) (int64, error) {
 	target := recorded.position.revision
 	if recorded.position.commits {
@@ -227,8 +234,9 @@ func (r *replayer) revision(ctx context.Context) (int64, error) {
 	return response.Header.Revision, nil
 }
 
-// follow notes resourceVersions that differ from the recorded ones. The request changed etcd's
-// revision from before to after.
+// follow stores in r.moved the resourceVersions of a request's commits that differ from the
+// recorded ones. The arguments before and after are etcd's revisions before and after the replayed
+// request.
 func (r *replayer) follow(recorded *Request, before, after int64) {
 	if !recorded.position.commits || after == before {
 		return
@@ -290,7 +298,8 @@ func (r *replayer) compare(recorded *Request, got response, commits int64) []Dif
 	return c.differences
 }
 
-// decode decodes JSON, with numbers as they are.
+// decode decodes JSON. It keeps the text of each number, because a float64 would round large
+// numbers.
 func decode(data []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

@@ -21,16 +21,17 @@ type Report struct {
 	different   int // requests with an unexplained difference
 }
 
-// kindOfRequest says which requests the report counts together.
+// kindOfRequest identifies a group of replayed requests that the report counts together.
 type kindOfRequest struct {
 	verb, resource string
 	code           int
 }
 
-// skippedKind says which requests that are not replayed the report counts together.
+// skippedKind identifies a group of requests that were not replayed, which the report counts
+// together.
 type skippedKind struct{ reason, resource string }
 
-// kindOfDifference says which differences the report counts together.
+// kindOfDifference identifies a group of differences that the report counts together.
 type kindOfDifference struct {
 	kindOfRequest
 	path, reason string

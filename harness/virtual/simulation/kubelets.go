@@ -96,9 +96,9 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
 
-// update reads a pod from the API server, changes it with the function change, and writes its
-// status. If this function returns false, update writes nothing. Because update reads the current
-// version, it never overwrites a terminal phase.
+// update reads a pod from the API server, calls the function change, which changes the pod, and
+// writes the pod's status. If change returns false, update writes nothing. The function change gets
+// the current version of the pod, so that it does not overwrite a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
 	err := untilAvailable(ctx, func() error {

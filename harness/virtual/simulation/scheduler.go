@@ -20,8 +20,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The time until the scheduler tries again to bind a pod after the API server refused the binding.
-// It doubles from backoffMin with each attempt, as in kube-scheduler.
+// These constants limit the time until the scheduler tries again to bind a pod after the API server
+// refused the binding. As in kube-scheduler, the time is backoffMin at first, and doubles with each
+// refusal up to backoffMax.
 const (
 	backoffMin = time.Second
 	backoffMax = 10 * time.Second

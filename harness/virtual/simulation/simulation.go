@@ -118,8 +118,8 @@ func (s *Simulation) createNode(ctx context.Context, name string) error {
 // retryInterval is the time between two attempts of a request while the API server does not respond.
 const retryInterval = time.Second
 
-// untilAvailable calls the function request until the API server responds. It returns the last
-// error, or nil. If ctx ends, untilAvailable returns the error of the last attempt.
+// untilAvailable calls the function request until the API server responds or ctx ends. It returns
+// the result of the last call.
 func untilAvailable(ctx context.Context, request func() error) error {
 	for {
 		err := request()

@@ -33,9 +33,9 @@ const registrationTime = time.Millisecond
 
 // run runs kube-controller-manager, from its command line to its end. It does not serve HTTP.
 //
-// When kube-controller-manager loses its lease, it calls klog.OsExit to end its process. Here, that
-// call ends only its own goroutine. run then returns an error, and cancels the context of all other
-// goroutines.
+// When kube-controller-manager loses its lease, it calls klog.OsExit to end its process. Here, this
+// call ends only the calling goroutine. run then returns an error, and cancels the context of the
+// replica's other goroutines.
 func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +63,8 @@ func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []st
 	}
 }
 
-// errExited is the error of a replica that ended its process.
+// errExited is the error of a replica that ended without another error, for example because it
+// called klog.OsExit.
 var errExited = errors.New("kube-controller-manager ended its process")
 
 // configure returns the configuration of kube-controller-manager for the given command line. It

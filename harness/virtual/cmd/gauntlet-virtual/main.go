@@ -11,8 +11,8 @@
 // gauntlet sets this environment.
 //
 // The whole run is in one bubble of testing/synctest: control plane, subject, faults and workload.
-// The program exits inside of the bubble. It thus need not stop goroutines of other projects that
-// have no way to stop.
+// The end of a bubble waits for all of its goroutines. Some goroutines of other projects cannot be
+// stopped, so the program exits inside of the bubble.
 package main
 
 import (
@@ -90,7 +90,7 @@ func main() {
 	reserveHeap()
 	var clock clockWatch
 	go clock.watch()
-	// Only package testing makes bubbles. It reads its own flags from the command line.
+	// Only package testing can start a bubble. It would parse the arguments as its own flags.
 	os.Args = os.Args[:1]
 	testing.Main(regexp.MatchString, []testing.InternalTest{{Name: "run", F: func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
