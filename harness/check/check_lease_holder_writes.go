@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -10,15 +11,16 @@ import (
 // leaseHolderWritesCheck demands that only the holder of the leader-election lease writes. It
 // examines each write of a process under test, except writes of this lease itself.
 //
-// It skips a process that never writes a lease, because leader election may be disabled.
+// It skips a process that takes no part in leader election, because leader election may be disabled
+// (see takesPart).
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
 	Guarantee:        "Only the holder of the leader-election lease writes.",
 	Contract:         "The binary",
 	Property:         Safety,
 	Scope:            general,
-	ExercisedWhen:    "A process that has written a leader-election lease writes another object.",
-	Ignores:          "A process that never writes a lease. The first write after the lease has expired, if the process was active until then. Writes in the second after a stall of the machine.",
+	ExercisedWhen:    "A process that takes part in leader election writes another object.",
+	Ignores:          "A process that neither writes a lease nor, if a controller under test has a contract, reads the lease of another process. The first write after the lease has expired, if the process was active until then. Writes in the second after a stall of the machine.",
 	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,
 }
@@ -39,7 +41,12 @@ var leaseHolderWritesCheck = Check{
 //     the leader elector notices that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent map[*process]sentCall // when each process sent its latest call
+	contract bool // true if a controller under test has a contract
+	// elections has the leases that processes have written with their own identity, and reads the
+	// leases that each process has read.
+	elections map[history.Ref]bool
+	reads     map[*process][]history.Ref
+	lastSent  map[*process]sentCall // when each process sent its latest call
 	// resumingUntil is the end of the time after a stall in which all requests are allowed.
 	// A stall of the machine affects every process. resumingUntil is therefore on the clock of
 	// the run (Model.now), not on that of one process.
@@ -56,8 +63,29 @@ type sentCall struct{ processTime, at time.Duration }
 // shorter than resumeMax, requests are allowed only for as long as the stall took.
 const resumeMax = time.Second
 
-func newLeaseHolderWritesChecker(Settings) Checker {
-	return &leaseHolderWritesChecker{findings: findings{excusesStalls: true}, lastSent: map[*process]sentCall{}}
+func newLeaseHolderWritesChecker(settings Settings) Checker {
+	return &leaseHolderWritesChecker{
+		findings: findings{excusesStalls: true}, contract: settings.hasContract(),
+		elections: map[history.Ref]bool{}, reads: map[*process][]history.Ref{}, lastSent: map[*process]sentCall{},
+	}
+}
+
+// recordLease records that a process read or wrote a lease.
+func (checker *leaseHolderWritesChecker) recordLease(p *process, r *history.Request) {
+	lease := *requestRef(r)
+	switch {
+	case r.Object != nil && p.lease.identity != "":
+		checker.elections[lease] = true
+	case r.Object == nil && !slices.Contains(checker.reads[p], lease):
+		checker.reads[p] = append(checker.reads[p], lease)
+	}
+}
+
+// takesPart reports whether a process takes part in leader election. Such a process has tried to
+// write a lease, or it has read a lease that another process has tried to write. Controllers without
+// a contract may read the lease for another purpose, so for them only writes count.
+func (checker *leaseHolderWritesChecker) takesPart(p *process) bool {
+	return p.lease.identity != "" || checker.contract && slices.ContainsFunc(checker.reads[p], func(lease history.Ref) bool { return checker.elections[lease] })
 }
 
 func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
@@ -70,7 +98,10 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	previouslySent := checker.lastSent[c.process]
 	checker.lastSent[c.process] = sentCall{m.processTime, m.now}
-	if !r.Request.IsWrite() || c.process.lease.identity == "" {
+	if c.verb == callLease {
+		checker.recordLease(c.process, r.Request)
+	}
+	if !r.Request.IsWrite() || !checker.takesPart(c.process) {
 		return
 	}
 	checker.exercised++

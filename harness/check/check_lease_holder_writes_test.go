@@ -39,6 +39,12 @@ func TestLeaseHolderWrites(t *testing.T) {
 	createPods := func(h *historyBuilder) { h.createAll(deliveredReplicaSet(h, 3), 3) }
 	runTestCases(t, "lease-holder-writes", []testCase{
 		{name: "requests no lease", want: notFailed, build: createPods},
+		{name: "writes while another process holds the lease", want: Fail, evidence: "before subject-1 acquired the lease", build: func(h *historyBuilder) {
+			h.holdLease()
+			h.restart("subject-1")
+			h.findLease("me")
+			createPods(h)
+		}},
 		{name: "writes while it holds the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(14 * time.Second)

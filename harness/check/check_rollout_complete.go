@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,6 +39,7 @@ func newRolloutCompleteChecker(s Settings) Checker {
 	abandoned := abandonedScaleDowns{}
 	collisions := falseCollisions{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
+	backingOff := newBackingOffKeys()
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
 		noneReason: "no Deployment existed at the end of the run",
 		changed: func(state *objectSet) bool {
@@ -57,13 +59,21 @@ func newRolloutCompleteChecker(s Settings) Checker {
 			abandoned.observe(m, r)
 			collisions.observe(m, r)
 			dropped.observe(m, r)
+			backingOff.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			key, d := workQueueKey{uid: uid}, m.committed.deployments[uid]
 			if collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
 				return falseCollision
 			}
-			return m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key))
+			if known := m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key)); known != nil {
+				return known
+			}
+			// A ReplicaSet whose key waits for its retry has too many or too few pods.
+			if slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool { return backingOff.explains(m, set.UID) }) {
+				return longBackOff
+			}
+			return nil
 		},
 	})}
 }

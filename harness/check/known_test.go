@@ -164,6 +164,16 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
+// buildFailedRollout builds a Deployment whose only ReplicaSet has no pods, and the given number of
+// failed creates of a pod for it. The pauses between them are those of upstream's back-off.
+func buildFailedRollout(h *historyBuilder, tries int) {
+	h.deployment("web", 2, rollingUpdate(0, "25%"))
+	set := h.replicaSetOfSize("web", "v1", 2, 0, 2)
+	h.rollTo("web", "v1")
+	retry(h, tries-1, firstRetry, 2, func() { h.create(set).answered(500) })
+	h.create(set).answered(500)
+}
+
 // buildFailedAdoption builds the given number of failed adoptions of a pod without a controller,
 // and returns this pod.
 func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) {
@@ -416,6 +426,8 @@ func TestKnownIssues(t *testing.T) {
 		}, nil, "revisions"},
 		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, controllers, 16) }), longBackOff, "converged"},
+		{"a create for a ReplicaSet of a Deployment has failed 16 times", settling(func(h *historyBuilder) { buildFailedRollout(h, 16) }), longBackOff, "rollout-complete"},
+		{"a create for a ReplicaSet of a Deployment has failed 14 times", settling(func(h *historyBuilder) { buildFailedRollout(h, 14) }), nil, "rollout-complete"},
 		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},
 		{"a create has failed 16 times, and an event for the owner followed", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)

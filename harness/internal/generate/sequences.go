@@ -33,7 +33,7 @@ type userSequence struct {
 	do func(*users)
 }
 
-// userSequences has all sequences. Most generated scenarios have three of them. A scenario that is
+// userSequences has all sequences. Most generated scenarios have four of them. A scenario that is
 // longer than the profile's own duration has more.
 var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
@@ -41,9 +41,10 @@ var userSequences = []userSequence{
 	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
 	{weight: 2, do: (*users).scaleDownSlowly, kinds: []faults.Type{watches.Delay, requests.Slow, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownGone, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 1, do: (*users).rollOutFailed, kinds: []faults.Type{podfaults.Churn}},
 	{weight: 2, do: (*users).rollOutUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
-	{weight: 1, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
+	{weight: 2, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
 	{weight: 3, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
 	{weight: 2, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
@@ -51,6 +52,7 @@ var userSequences = []userSequence{
 	{weight: 2, do: (*users).deleteEndpoints},
 	{weight: 1, do: (*users).annotateDeployment},
 	{weight: 1, do: (*users).flapUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
+	{weight: 1, do: (*users).touchUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
 	{weight: 1, do: (*users).rollOutTaken, kinds: []faults.Type{admission.Name}},
 	{weight: 2, do: (*users).rollOutUnanswered, kinds: []faults.Type{watches.Delay, requests.Lost}},
@@ -301,14 +303,23 @@ func (u *users) scaleDownGone() {
 	u.resize(o, -third, 2500*time.Millisecond)
 }
 
-// rollOutUnready appends steps that roll out a Deployment of which some pods are unready, and remain
+// rolling reports whether an object is a Deployment that changes its pods by rolling updates, unless
+// a step has changed its strategy.
+func (u *users) rolling(o *object) bool {
+	return deployment(o) && active(o) && o.create.Strategy == scenario.RollingUpdate
+}
+
+// rollOutUnready appends steps that roll out a Deployment of which most pods are unready, and remain
 // so. The controller must delete these pods first.
 func (u *users) rollOutUnready() {
-	o := u.pick(func(o *object) bool { return deployment(o) && active(o) && o.replicas >= 3 })
+	o := u.pick(func(o *object) bool { return u.rolling(o) && o.replicas >= 4 && !u.profile.scalesUpOnly(o.create) })
 	if o == nil {
 		return
 	}
-	u.step(&scenario.Configure{Target: o.Target, ProgressDeadlineSeconds: ptr.To(4 + o.create.MinReadySeconds)})
+	u.step(&scenario.Configure{
+		Target: o.Target, ProgressDeadlineSeconds: ptr.To(4),
+		Strategy: scenario.RollingUpdate, MaxSurge: scenario.Number(1), MaxUnavailable: scenario.Number(1),
+	})
 	u.untilAvailable(o)
 	u.inject(podfaults.Churn.Name, scenario.Done, 12*time.Second,
 		fmt.Sprintf("{action: unready, selector: app=%s, every: 50ms, times: %d, downtime: %s}", o.Name, o.replicas*2/3, longDowntime))
@@ -316,11 +327,28 @@ func (u *users) rollOutUnready() {
 	u.enqueue(o).After = 8 * time.Second
 }
 
+// rollOutFailed appends steps that roll out a Deployment with the strategy Recreate, of which some
+// pods have failed. The controller must not wait until these pods are gone.
+func (u *users) rollOutFailed() {
+	o := u.pick(func(o *object) bool {
+		return deployment(o) && active(o) && o.replicas >= 2 && !u.profile.scalesUpOnly(o.create)
+	})
+	if o == nil {
+		return
+	}
+	u.step(&scenario.Configure{Target: o.Target, Strategy: scenario.Recreate})
+	u.untilAvailable(o)
+	u.inject(podfaults.Churn.Name, scenario.Done, 1500*time.Millisecond,
+		fmt.Sprintf("{action: fail, selector: app=%s, every: 200ms, times: %d}", o.Name, 1+u.IntN(3)))
+	u.rollOutNext(o).After = 2500 * time.Millisecond
+	u.enqueue(o).After = 4 * time.Second
+}
+
 // stall appends steps that start a rollout of a Deployment with a short progress deadline. The
 // previous rollout has then been complete for longer than the deadline. In two thirds of the cases, a
 // fault makes all creates of pods in the new rollout fail for longer than the deadline.
 func (u *users) stall() {
-	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
+	o := u.pick(u.rolling)
 	if o == nil {
 		return
 	}
@@ -331,7 +359,8 @@ func (u *users) stall() {
 	if u.IntN(3) == 0 {
 		return
 	}
-	failing := time.Duration(deadline+2) * time.Second
+	// The check deployment-status allows 3 seconds for the report, and the rollout makes some progress.
+	failing := time.Duration(deadline+6) * time.Second
 	u.inject(requests.Error.Name, scenario.Begun, failing, fmt.Sprintf("{verb: create, resource: pods, owner: ReplicaSet/%s-*, code: 500, probability: 1.0}", o.Name))
 	u.enqueue(o).After = failing + time.Second
 }
@@ -343,6 +372,9 @@ func (u *users) rejectAll() {
 	begin := u.pick(func(o *object) bool { return owner(o) && !o.paused })
 	if begin == nil {
 		return
+	}
+	if u.withoutService(begin) {
+		u.createService(begin)
 	}
 	u.untilAvailable(begin)
 	for _, verb := range []string{"create", "update", "delete"} {
@@ -374,8 +406,8 @@ var rejectedKinds = map[string][]string{
 }
 
 // restartSlowly appends a step that changes an object, and a fault that kills the leader at that
-// time. After the restart, the fault proxy delays the watch requests of one resource. The
-// controllers thus receive the objects of this resource later than other objects.
+// time. After the restart, the fault proxy delays the watch requests of one or two resources. The
+// controllers thus receive the objects of these resources later than other objects.
 func (u *users) restartSlowly() {
 	o := u.pick(active)
 	if o == nil {
@@ -387,13 +419,15 @@ func (u *users) restartSlowly() {
 	} else {
 		u.resize(o, u.newReplicas(o)-o.replicas, 0)
 	}
-	slow := kube.Pod
+	slow := []string{kube.Pod}
 	if deployment(o) {
-		slow = faults.Pick(u.Rand, kube.ReplicaSet, kube.ReplicaSet, kube.Pod)
+		slow = faults.Pick(u.Rand, []string{kube.ReplicaSet}, []string{kube.ReplicaSet, kube.Pod}, slow)
 	}
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: kill, downtime: 200ms}")
 	// The new leader waits for the lease of 5 seconds, then for its first list.
-	u.inject(requests.Slow.Name, scenario.Begun, 10*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
+	for _, kind := range slow {
+		u.inject(requests.Slow.Name, scenario.Begun, 10*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(kind)))
+	}
 }
 
 // orphanEndpoints appends steps that create two Endpoints objects without a Service. The first has
@@ -405,6 +439,8 @@ func (u *users) orphanEndpoints() {
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("orphan%d", len(u.steps))}})
 	u.steps[len(u.steps)-1].After = time.Second
 	u.objects = u.objects[:len(u.objects)-1] // steps must not use the second object, because the controllers delete it
+	u.touch()
+	u.steps[len(u.steps)-1].After = 10 * time.Second // the new leader waits for the lease, then deletes the object
 }
 
 // replaceUnseen appends steps that scale an object down, delete it, and create it again under the
@@ -496,23 +532,46 @@ func (u *users) annotateDeployment() {
 // flapUnseen makes a pod behind a Service unready for about a second. The controller receives its own
 // updates of the Endpoints 2 seconds late, so the cached Endpoints already have the address again.
 func (u *users) flapUnseen() {
-	served := func(o *object) bool {
-		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {
-			return service(s) && s.Name == o.Name && !s.create.PublishNotReadyAddresses
-		})
-	}
-	o := u.pick(served)
+	o := u.served()
 	if o == nil {
-		if o = u.pick(func(o *object) bool { return active(o) && !u.hadService(o) }); o == nil {
-			return
-		}
-		u.createService(o).create.PublishNotReadyAddresses = false
+		return
 	}
 	u.untilAvailable(o)
 	u.inject(watches.Delay.Name, scenario.Done, 4*time.Second, fmt.Sprintf("{resource: %s, delay: 2s}", resource(kube.Endpoints)))
 	u.inject(podfaults.Churn.Name, scenario.Done, 700*time.Millisecond, fmt.Sprintf("{action: unready, selector: app=%s, every: 400ms, times: 1, downtime: %s}", o.Name, longDowntime))
 	u.faults[len(u.faults)-1].From = 500 * time.Millisecond
 	u.enqueue(o).After = 5 * time.Second
+}
+
+// touchUnready makes pods behind a Service unready, and changes a label of the Service meanwhile. The
+// addresses that the controller writes then are wrong as soon as the pods are ready again.
+func (u *users) touchUnready() {
+	o := u.served()
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.inject(podfaults.Churn.Name, scenario.Done, 3*time.Second, fmt.Sprintf("{action: unready, selector: app=%s, every: 200ms, times: 2, downtime: %s}", o.Name, longDowntime))
+	u.step(&scenario.Label{Target: scenario.Target{Kind: scenario.Service, Name: o.Name}, Labels: map[string]string{"team": "walls"}}).After = 1500 * time.Millisecond
+	u.touch()
+	u.steps[len(u.steps)-1].After = 4 * time.Second
+}
+
+// served returns a random object with pods behind a Service of the same name, which lists only ready
+// addresses. If there is none, it appends a step that creates such a Service. It returns nil if that
+// is not possible.
+func (u *users) served() *object {
+	o := u.pick(func(o *object) bool {
+		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {
+			return service(s) && s.Name == o.Name && s.create.ExternalName == "" && !s.create.PublishNotReadyAddresses
+		})
+	})
+	if o == nil {
+		if o = u.pick(func(o *object) bool { return active(o) && !u.hadService(o) }); o != nil {
+			u.createService(o).create.PublishNotReadyAddresses = false
+		}
+	}
+	return o
 }
 
 // rollOutUnanswered appends steps that start a rollout. A fault drops the response to the create of

@@ -72,7 +72,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 			u.addService()
 		}
 	}
-	pause := u.profile.duration / 3 // between two sequences
+	pause := u.profile.duration / 4 // between two sequences
 	next := faults.PickTime(u.Rand, 0, pause, timeStep)
 	for at := time.Duration(0); ; {
 		gap := u.gap()

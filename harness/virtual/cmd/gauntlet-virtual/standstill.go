@@ -12,7 +12,7 @@ import (
 // Thousands of requests fit into it. More means that goroutines work all the time, such as a
 // controller that retries without back-off and without a request. The virtual clock then stands
 // still, and the run would never end.
-const standstillMax = time.Minute
+const standstillMax = 30 * time.Second
 
 // clockWatch notices that the virtual clock stands still.
 type clockWatch struct {
@@ -42,7 +42,7 @@ func (c *clockWatch) stuck(used time.Duration) bool {
 // bubble.
 func (c *clockWatch) watch() {
 	for !c.stuck(cpuTime()) {
-		time.Sleep(standstillMax / 10) // of real time
+		time.Sleep(standstillMax / 6) // of real time
 	}
 	debug.SetTraceback("all")
 	panic(fmt.Sprintf("the virtual clock stands still: it advanced by less than a second in %s of CPU time, because goroutines never wait", standstillMax))
