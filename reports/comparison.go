@@ -130,9 +130,10 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences returns a new summary with the given differences. Its field Differences has
-// the differences that reports show one by one. Its field Others has those for which isSetAside
-// returns true. The caller sets the verdict, the counts and all further fields.
+// summarizeDifferences returns a new summary with the given differences. The field Differences has
+// those that reports show one by one. The field Others has the rest, such as accepted differences,
+// in groups with the same reason; see isSetAside. The caller sets the verdict, the counts and all
+// further fields.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {

@@ -51,9 +51,9 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is a time without writes. After this time, resetAfterWrites assumes that
-	// all recorded responses are written. The HTTP/2 server writes a response only shortly after
-	// the handler has flushed it.
+	// writeQuietPeriod is how long a connection must be without writes until resetAfterWrites
+	// assumes that all recorded responses are on it. The wait is needed because Flush in a handler
+	// returns before the HTTP/2 server writes the response to the connection.
 	writeQuietPeriod = 10 * time.Millisecond
 	// writeDrainTimeout is the maximum time that Reset waits for pending writes. A paused
 	// subject does not read from its connection, so writes to it never finish.

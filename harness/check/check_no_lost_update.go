@@ -332,11 +332,11 @@ func (o *recentVersions) changes(fields []map[string]string, from int, path stri
 	return first
 }
 
-// origin returns the version in which a field got the value that the process had read. It returns
-// nil if the checker no longer has that version.
+// origin returns the version that gave a field the value that the process had read. It returns nil
+// if the checker no longer has that version.
 //
-// The argument path names the field. The slice fields has one element for each stored version, up
-// to the one that the process had read: a map from path to value.
+// The argument path names the field. fields[i] maps each path to its value in o.versions[i]. The
+// last element belongs to the version that the process had read.
 func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
 	for i := len(fields) - 1; i > 0; i-- {
 		if fields[i][path] != fields[i-1][path] {

@@ -155,7 +155,7 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	case checker.reacted:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed after convergence, and the subject reacted to the change", checker.changed)
 	case checker.retried != nil:
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s retries %s, which the API server refuses; it may write in each retry", checker.retried.Subject, describeRequest(checker.retried))
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s wrote after convergence while it retried %s, which the API server refuses; the write may be part of the retry", checker.retried.Subject, describeRequest(checker.retried))
 	}
 	return result
 }

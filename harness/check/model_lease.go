@@ -37,12 +37,12 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 	return lease.since
 }
 
-// mayGiveUp reports whether the process may exit at the given time because it could not renew the
-// lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline. The
-// default is two thirds of the lease duration.
+// mayGiveUp reports whether, at the given time, the process may exit because it could not renew the
+// lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline, which
+// is by default two thirds of the lease duration.
 //
-// The LeaderElector's clock keeps running while the process gets no CPU time. The time in the
-// parameter at must therefore include the stalls of the process.
+// RenewDeadline also runs while the process gets no CPU time. Model.processTime excludes such
+// stalls, so the caller passes processTime + lease.stalled as the parameter at.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }

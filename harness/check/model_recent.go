@@ -166,9 +166,10 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 // decisionWindow is the period in which a process can have decided on its next request for one
 // object. Any version that the cache contained in this period may justify the request.
 //
-// The client-side rate limit delays a request by at most batchTime. If no request for the object
-// was in flight for batchTime, the window begins batchTime before the next request. It never
-// begins more than decisionWindowMax (90 s) before the latest request.
+// Because of the client-side rate limit, a process may send a request up to batchTime after it
+// decided on it; see Settings.batchTime. If the process had no request for the object in flight for
+// batchTime, the window begins batchTime before the next request. Otherwise the window keeps its
+// beginning. It never begins more than decisionWindowMax (90 s) before the latest request.
 type decisionWindow struct {
 	callsInFlight int           // number of requests for the object without a response
 	lastActivity  time.Duration // when the process last sent a request for the object or got a response to one

@@ -35,7 +35,7 @@ const (
 // faultsMax is the maximum number of faults in a generated scenario.
 const faultsMax = 100
 
-// triesMax is the number of draws after which [Options.drawFitting] gives up.
+// triesMax is how many faults [Options.drawFitting] draws at most until one fits the scenario.
 const triesMax = 200
 
 // addFaults draws the faults of a scenario and adds them to s. Faults of sequences, which s may

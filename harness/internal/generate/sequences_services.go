@@ -78,9 +78,10 @@ func (u *users) touchUnready() {
 	u.steps[len(u.steps)-1].After = 4 * time.Second
 }
 
-// served returns a random object with pods behind a Service of the same name, which lists only ready
-// addresses. If there is none, it appends a step that creates such a Service. It returns nil if that
-// is not possible.
+// served returns a random object with pods, such as a Deployment, that has a Service of the same
+// name without publishNotReadyAddresses. If there is none, it appends a step that creates such a
+// Service for a random object that never had a Service. It returns nil if there is no such object
+// either.
 func (u *users) served() *object {
 	o := u.pick(func(o *object) bool {
 		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {

@@ -65,7 +65,7 @@ func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []st
 
 // errExited is the error of a replica that ended without another error, for example because it
 // called klog.OsExit.
-var errExited = errors.New("kube-controller-manager ended its process")
+var errExited = errors.New("kube-controller-manager exited and returned no error")
 
 // configure returns the configuration of kube-controller-manager for the given command line. It
 // prepares this process for another replica.

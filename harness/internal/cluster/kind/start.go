@@ -273,7 +273,7 @@ func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 		case <-created: //nolint:errcheck // kind only reports that the nodes are missing
 			return nil
 		default:
-			return errors.New("kind is still creating the cluster; gauntlet canceled the creation")
+			return errors.New("kind is still creating the cluster, although gauntlet has canceled the creation")
 		}
 	})
 }
