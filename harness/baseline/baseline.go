@@ -124,10 +124,21 @@ const header = `# What the runs of a scenario without faults have in common.
 # the object or the field must not exist.
 `
 
+// file is the content of a baseline file.
+type file struct {
+	// Format is the version of the format: fileFormat.
+	Format int `json:"format"`
+	Baseline
+}
+
+// fileFormat is the version of the files that Write writes, and the only one that Read accepts. It
+// increases when the same runs give other facts, because a run would then not equal its baseline.
+const fileFormat = 2
+
 // Write writes the baseline, which is what runs without faults have in common, to a file at path.
 // The file is YAML with a comment at the top.
 func (b *Baseline) Write(path string) error {
-	text, err := yaml.Marshal(b)
+	text, err := yaml.Marshal(file{fileFormat, *b})
 	if err != nil {
 		return err
 	}
@@ -141,15 +152,18 @@ func Read(path string) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := new(Baseline)
-	if err := yaml.UnmarshalStrict(text, b); err != nil {
+	var f file
+	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		_, reason, _ := strings.Cut(err.Error(), ": ") // without the prefix of the YAML library
 		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, strings.TrimPrefix(reason, "while decoding JSON: json: "))
 	}
-	if err := b.validate(); err != nil {
+	if f.Format != fileFormat {
+		return nil, fmt.Errorf("%s: field format: found %d; expected %d; create the baseline again with \"gauntlet baseline\"", path, f.Format, fileFormat)
+	}
+	if err := f.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return b, nil
+	return &f.Baseline, nil
 }
 
 // validate returns an error that lists every field with a missing or invalid value. It returns
