@@ -70,13 +70,13 @@ func newLeaseHolderWritesChecker(settings Settings) Checker {
 	}
 }
 
-// recordLease records that a process read or wrote a lease.
+// recordLease records that a process read a lease or tried to write it.
 func (checker *leaseHolderWritesChecker) recordLease(p *process, r *history.Request) {
 	lease := *requestRef(r)
 	switch {
 	case r.Object != nil && p.lease.identity != "":
 		checker.elections[lease] = true
-	case r.Object == nil && !slices.Contains(checker.reads[p], lease):
+	case r.Verb == "get" && !slices.Contains(checker.reads[p], lease):
 		checker.reads[p] = append(checker.reads[p], lease)
 	}
 }

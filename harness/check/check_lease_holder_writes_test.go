@@ -45,6 +45,10 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.findLease("me")
 			createPods(h)
 		}},
+		{name: "writes while nobody has tried to acquire the lease", want: notFailed, build: func(h *historyBuilder) {
+			h.findLease("")
+			createPods(h)
+		}},
 		{name: "writes while it holds the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(14 * time.Second)

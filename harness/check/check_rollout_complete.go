@@ -69,8 +69,11 @@ func newRolloutCompleteChecker(s Settings) Checker {
 			if known := m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key)); known != nil {
 				return known
 			}
-			// A ReplicaSet whose key waits for its retry has too many or too few pods.
-			if slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool { return backingOff.explains(m, set.UID) }) {
+			// A ReplicaSet that has not converged, because its key waits for its retry, keeps the rollout
+			// from completing.
+			if slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
+				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.explains(m, set.UID)
+			}) {
 				return longBackOff
 			}
 			return nil

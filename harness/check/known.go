@@ -104,7 +104,7 @@ var (
 	}
 	longBackOff = &KnownIssue{
 		Slug:        "long-back-off",
-		Description: "After a long outage, the controller retries a ReplicaSet or ReplicationController only after up to 1000 s.",
+		Description: "After a long outage, the controller retries a ReplicaSet or ReplicationController only after up to 1000 s. The rollout of its Deployment then waits too.",
 		Reproduce:   "Requests for one owner fail for minutes. The back-off of its work queue key doubles up to 1000 s.",
 		Issue:       "kubernetes/kubernetes#98656",
 		Check:       "converged",

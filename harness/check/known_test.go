@@ -427,6 +427,11 @@ func TestKnownIssues(t *testing.T) {
 		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, controllers, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicaSet of a Deployment has failed 16 times", settling(func(h *historyBuilder) { buildFailedRollout(h, 16) }), longBackOff, "rollout-complete"},
+		{"a create for a ReplicaSet of a Deployment has failed 16 times, but its replicas exist", settling(func(h *historyBuilder) {
+			buildFailedRollout(h, 16)
+			h.status("web-v1", 2)
+			h.running(h.find("web-v1"), 2)
+		}), nil, "rollout-complete"},
 		{"a create for a ReplicaSet of a Deployment has failed 14 times", settling(func(h *historyBuilder) { buildFailedRollout(h, 14) }), nil, "rollout-complete"},
 		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},
 		{"a create has failed 16 times, and an event for the owner followed", settling(func(h *historyBuilder) {

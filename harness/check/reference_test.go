@@ -149,7 +149,7 @@ subject fails. Our controllers do not have these bugs: ` + "`suites/regression`"
 		}
 		page.WriteByte('\n')
 	}
-	page.WriteString("\n## Issues that no check recognizes\n\ngauntlet has no scenario for these issues, because no check could distinguish them from a failure. Do not write scenarios that cause them.\n")
+	page.WriteString("\n## Issues that no check recognizes\n\ngauntlet has no scenario for these issues, because no check could distinguish them from a failure. Do not write scenarios that cause those that occur on the version under test.\n")
 	for _, issue := range UnrecognizedIssues {
 		fmt.Fprintf(page, "\n### %s\n\n%s %s\n", issue.Slug, issue.Description, issue.Reproduce)
 		if issue.Issue != "" {

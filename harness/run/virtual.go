@@ -168,15 +168,19 @@ func panicOf(log string) *history.Process {
 }
 
 // mostTellingLine returns the line of a log that most likely says why the process has exited. This
-// is the last line that begins with "panic: " or "fatal error: ". Without such a line, it is the
+// is the last line that begins with "panic: ", "fatal error: " or "SIGQUIT: ". gauntlet-virtual sends
+// itself SIGQUIT if its virtual clock does not advance. Without such a line, it is the
 // last line of the argument tail, which is the end of the log. The result has at most 300
 // characters.
 func mostTellingLine(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
 		for line := range strings.Lines(string(log)) {
-			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			switch {
+			case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
 				lines = append(lines[:0], strings.TrimSpace(line))
+			case strings.HasPrefix(line, "SIGQUIT: "):
+				lines = append(lines[:0], "the virtual clock did not advance; look in the log for a goroutine that is running or runnable")
 			}
 		}
 	}

@@ -173,7 +173,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
 		all := append(slices.Clip(s.Faults), fault)
-		if steps := withEdits(s.Workload, all); !o.Profile.triggersUpstreamIssue(steps, all) && !rejectsUserPods(steps, all) && !marksNodesTwice(all) {
+		if steps := withEdits(s.Workload, all); !o.Profile.triggersUpstreamIssue(all) && !rejectsUserPods(steps, all) && !marksNodesTwice(all) {
 			return fault, nil
 		}
 	}

@@ -30,7 +30,7 @@ var userOperations = []userOperation{
 	{2, (*users).reselect},
 	{1, (*users).addPods},
 	{1, (*users).relabelPods},
-	{1, (*users).touch},
+	{1, func(u *users) { u.touch() }},
 	{2, (*users).configure},
 	{2, (*users).republish},
 	{1, (*users).remove},
@@ -212,6 +212,7 @@ func (u *users) createService(o *object) *object {
 // matches the pods of a random object with replicas.
 func (u *users) reselect() {
 	if s, o := u.pick(service), u.pick(owner); s != nil {
+		s.changed = true
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
 	}
 }
@@ -251,6 +252,7 @@ func (u *users) configuration(o *object) *scenario.Configure {
 // publishNotReadyAddresses of a random Service.
 func (u *users) republish() {
 	if s := u.pick(service); s != nil {
+		s.changed = true
 		u.step(u.publication(s))
 	}
 }
@@ -313,8 +315,8 @@ func (u *users) relabelPods() {
 }
 
 // touch appends a step that changes the label "touched" of a random object with replicas. The
-// object's controller then enqueues the object.
-func (u *users) touch() { u.enqueue(u.pick(owner)) }
+// object's controller then enqueues the object. touch returns a pointer to the step.
+func (u *users) touch() *scenario.Step { return u.enqueue(u.pick(owner)) }
 
 // enqueue appends a step that sets the label "touched" of an object. The object's controller
 // then receives a watch event and enqueues the object. No selector uses this label. enqueue returns

@@ -28,14 +28,14 @@ type userSequence struct {
 	do func(*users)
 }
 
-// userSequences has all sequences. Most generated scenarios have four of them. A scenario that is
+// userSequences has all sequences. Most generated scenarios have three or four of them. A scenario that is
 // longer than the profile's own duration has more.
 var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownCheap},
 	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
 	{weight: 2, do: (*users).scaleDownSlowly, kinds: []faults.Type{watches.Delay, requests.Slow, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
-	{weight: 2, do: (*users).scaleDownGone, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 2, do: (*users).scaleDownDeletedPods, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
 	{weight: 1, do: (*users).rollOutFailed, kinds: []faults.Type{podfaults.Churn}},
 	{weight: 2, do: (*users).rollOutUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
@@ -49,7 +49,7 @@ var userSequences = []userSequence{
 	{weight: 1, do: (*users).flapUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 1, do: (*users).touchUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
-	{weight: 1, do: (*users).rollOutTaken, kinds: []faults.Type{admission.Name}},
+	{weight: 1, do: (*users).rollOutNameTaken, kinds: []faults.Type{admission.Name}},
 	{weight: 2, do: (*users).rollOutUnanswered, kinds: []faults.Type{watches.Delay, requests.Lost}},
 }
 
@@ -83,14 +83,16 @@ func (u *users) sequence() {
 
 // inject adds a fault that begins at the last step of the workload. The argument at says whether
 // the fault begins at the beginning or at the end of this step. The fault is healed after the given
-// duration. The argument params is a YAML mapping with the fault's parameters.
-func (u *users) inject(name string, at scenario.Edge, duration time.Duration, params string) {
+// duration. The argument params is a YAML mapping with the fault's parameters. inject returns a
+// pointer to the fault, which is valid until the next call.
+func (u *users) inject(name string, at scenario.Edge, duration time.Duration, params string) *scenario.Fault {
 	parsed, err := scenario.ParseParams(name, name, []byte(params))
 	u.err = errors.Join(u.err, err)
 	u.faults = append(u.faults, scenario.Fault{
 		Name: name, Params: parsed, For: duration,
 		When: &scenario.Trigger{Step: &scenario.StepTrigger{Index: len(u.steps) - 1, At: at}},
 	})
+	return &u.faults[len(u.faults)-1]
 }
 
 // untilAvailable appends a step that waits until all replicas of an object are available. For a

@@ -98,8 +98,8 @@ func (u *users) scaleDownPending() {
 	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
 }
 
-// scaleDownSlowly appends steps that scale an object down by two pods. The API server receives the
-// second delete late, and the controller receives events of pods late. Meanwhile, other pods become
+// scaleDownSlowly appends steps that scale an object down by two pods. The API server receives one
+// of the deletes late, and the controller receives events of pods late. Meanwhile, other pods become
 // unready, so that they would be the next to delete.
 func (u *users) scaleDownSlowly() {
 	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 4 })
@@ -112,24 +112,24 @@ func (u *users) scaleDownSlowly() {
 	u.inject(watches.Delay.Name, scenario.Begun, 7*time.Second, fmt.Sprintf("{resource: %s, delay: 1500ms}", pods))
 	u.inject(requests.Slow.Name, scenario.Begun, 7*time.Second,
 		fmt.Sprintf("{verb: delete, resource: %s, owner: %s/%s, nth: 1, delay: 2500ms}", pods, o.Kind, o.Name))
-	u.inject(podfaults.Churn.Name, scenario.Done, 4*time.Second,
+	unready := u.inject(podfaults.Churn.Name, scenario.Done, 4*time.Second,
 		fmt.Sprintf("{action: unready, selector: app=%s, every: 50ms, times: %d, downtime: %s}", o.Name, 1+o.replicas/2, longDowntime))
-	u.faults[len(u.faults)-1].From = 200 * time.Millisecond // the controller has chosen both pods
+	unready.From = 200 * time.Millisecond // the controller has chosen both pods
 	u.enqueue(o).After = 7 * time.Second
 }
 
-// scaleDownGone appends steps that scale an object down twice, while a user deletes pods of the
+// scaleDownDeletedPods appends steps that scale an object down twice, while a user deletes pods of the
 // object at once. The controller receives events of pods late, and so deletes pods that are gone.
-func (u *users) scaleDownGone() {
+func (u *users) scaleDownDeletedPods() {
 	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 6 })
 	if o == nil {
 		return
 	}
 	u.untilAvailable(o)
 	u.inject(watches.Delay.Name, scenario.Done, 6*time.Second, fmt.Sprintf("{resource: %s, delay: 1200ms}", resource(kube.Pod)))
-	u.inject(podfaults.Churn.Name, scenario.Done, 5*time.Second,
+	deletes := u.inject(podfaults.Churn.Name, scenario.Done, 5*time.Second,
 		fmt.Sprintf("{action: delete, selector: app=%s, every: 60ms, gracePeriodSeconds: 0}", o.Name))
-	u.faults[len(u.faults)-1].From = 500 * time.Millisecond
+	deletes.From = 500 * time.Millisecond
 	third := o.replicas / 3
 	u.resize(o, -third, time.Second)
 	u.resize(o, -third, 2500*time.Millisecond)
@@ -194,9 +194,9 @@ func (u *users) restartSlowly() {
 		slow = faults.Pick(u.Rand, []string{kube.ReplicaSet}, []string{kube.ReplicaSet, kube.Pod}, slow)
 	}
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: kill, downtime: 200ms}")
-	// The new leader waits for the lease of 5 seconds, then for its first list.
+	// The new leader waits for the lease, then for its first list.
 	for _, kind := range slow {
-		u.inject(requests.Slow.Name, scenario.Begun, 10*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(kind)))
+		u.inject(requests.Slow.Name, scenario.Begun, u.profile.leaseDuration()+5*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(kind)))
 	}
 }
 

@@ -35,6 +35,7 @@ func (u *users) rollOutUnready() {
 	if o == nil {
 		return
 	}
+	u.untilAvailable(o)
 	u.step(&scenario.Configure{
 		Target: o.Target, ProgressDeadlineSeconds: ptr.To(4),
 		Strategy: scenario.RollingUpdate, MaxSurge: scenario.Number(1), MaxUnavailable: scenario.Number(1),
@@ -55,6 +56,7 @@ func (u *users) rollOutFailed() {
 	if o == nil {
 		return
 	}
+	u.untilAvailable(o) // otherwise the known upstream issue recreate-scaling may occur
 	u.step(&scenario.Configure{Target: o.Target, Strategy: scenario.Recreate})
 	u.untilAvailable(o)
 	u.inject(podfaults.Churn.Name, scenario.Done, 1500*time.Millisecond,
@@ -78,7 +80,7 @@ func (u *users) stall() {
 	if u.IntN(3) == 0 {
 		return
 	}
-	// The check deployment-status allows 3 seconds for the report, and the rollout makes some progress.
+	// Each progress restarts the deadline, and the check deployment-status allows 3 seconds for the report.
 	failing := time.Duration(deadline+6) * time.Second
 	u.inject(requests.Error.Name, scenario.Begun, failing, fmt.Sprintf("{verb: create, resource: pods, owner: ReplicaSet/%s-*, code: 500, probability: 1.0}", o.Name))
 	u.enqueue(o).After = failing + time.Second
@@ -98,8 +100,8 @@ func (u *users) rollBackUnseen() {
 	u.untilAvailable(o)
 	u.step(&scenario.Rollback{Target: o.Target}).After = time.Second
 	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.Deployment)))
-	u.inject(podfaults.Churn.Name, scenario.Begun, 2*time.Second, fmt.Sprintf("{action: delete, selector: app=%s, every: 200ms}", o.Name))
-	u.faults[len(u.faults)-1].From = time.Second // the event of the user's rollback is a second late too
+	deletes := u.inject(podfaults.Churn.Name, scenario.Begun, 2*time.Second, fmt.Sprintf("{action: delete, selector: app=%s, every: 200ms}", o.Name))
+	deletes.From = time.Second // the event of the user's rollback is a second late too
 }
 
 // annotateDeployment sets annotations of a Deployment. The controller copies some of them to the
@@ -132,9 +134,9 @@ func (u *users) rollOutUnanswered() {
 	u.enqueue(o).After = 4 * time.Second
 }
 
-// rollOutTaken appends steps that start a rollout. A ReplicaSet of another owner already has the
+// rollOutNameTaken appends steps that start a rollout. A ReplicaSet of another owner already has the
 // name of the new ReplicaSet.
-func (u *users) rollOutTaken() {
+func (u *users) rollOutNameTaken() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
 		return

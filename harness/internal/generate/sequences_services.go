@@ -20,9 +20,8 @@ func (u *users) orphanEndpoints() {
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, replica: all, downtime: 2s}")
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("orphan%d", len(u.steps))}})
 	u.steps[len(u.steps)-1].After = time.Second
-	u.objects = u.objects[:len(u.objects)-1] // steps must not use the second object, because the controllers delete it
-	u.touch()
-	u.steps[len(u.steps)-1].After = 10 * time.Second // the new leader waits for the lease, then deletes the object
+	u.objects = u.objects[:len(u.objects)-1]                    // steps must not use the second object, because the controllers delete it
+	u.touch().After = u.profile.leaseDuration() + 5*time.Second // the new leader waits for the lease, then deletes the object
 }
 
 // deleteEndpoints appends steps that create Endpoints, and then a Service with the same name. The
@@ -59,8 +58,8 @@ func (u *users) flapUnseen() {
 	}
 	u.untilAvailable(o)
 	u.inject(watches.Delay.Name, scenario.Done, 4*time.Second, fmt.Sprintf("{resource: %s, delay: 2s}", resource(kube.Endpoints)))
-	u.inject(podfaults.Churn.Name, scenario.Done, 700*time.Millisecond, fmt.Sprintf("{action: unready, selector: app=%s, every: 400ms, times: 1, downtime: %s}", o.Name, longDowntime))
-	u.faults[len(u.faults)-1].From = 500 * time.Millisecond
+	unready := u.inject(podfaults.Churn.Name, scenario.Done, 700*time.Millisecond, fmt.Sprintf("{action: unready, selector: app=%s, every: 400ms, times: 1, downtime: %s}", o.Name, longDowntime))
+	unready.From = 500 * time.Millisecond
 	u.enqueue(o).After = 5 * time.Second
 }
 
@@ -74,23 +73,23 @@ func (u *users) touchUnready() {
 	u.untilAvailable(o)
 	u.inject(podfaults.Churn.Name, scenario.Done, 3*time.Second, fmt.Sprintf("{action: unready, selector: app=%s, every: 200ms, times: 2, downtime: %s}", o.Name, longDowntime))
 	u.step(&scenario.Label{Target: scenario.Target{Kind: scenario.Service, Name: o.Name}, Labels: map[string]string{"team": "walls"}}).After = 1500 * time.Millisecond
-	u.touch()
-	u.steps[len(u.steps)-1].After = 4 * time.Second
+	u.touch().After = 4 * time.Second
 }
 
 // served returns a random object with pods, such as a Deployment, that has a Service of the same
-// name without publishNotReadyAddresses. If there is none, it appends a step that creates such a
+// name without publishNotReadyAddresses, which no step has changed. If there is none, it appends a step that creates such a
 // Service for a random object that never had a Service. It returns nil if there is no such object
 // either.
 func (u *users) served() *object {
 	o := u.pick(func(o *object) bool {
 		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {
-			return service(s) && s.Name == o.Name && s.create.ExternalName == "" && !s.create.PublishNotReadyAddresses
+			return service(s) && s.Name == o.Name && !s.changed && s.create.ExternalName == "" && !s.create.PublishNotReadyAddresses
 		})
 	})
 	if o == nil {
 		if o = u.pick(func(o *object) bool { return active(o) && !u.hadService(o) }); o != nil {
-			u.createService(o).create.PublishNotReadyAddresses = false
+			create := u.createService(o).create
+			create.PublishNotReadyAddresses, create.Ports = false, firstPorts
 		}
 	}
 	return o

@@ -21,12 +21,12 @@ func (p *Profile) scalesUpOnly(create *scenario.Create) bool {
 	return !p.long && create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
-// upstreamIssue is a known bug of Kubernetes. It says which steps and faults together may
-// trigger the bug.
+// upstreamIssue is a known bug of Kubernetes. It says which faults together may trigger
+// the bug.
 type upstreamIssue struct {
 	slug        string // the slug of the issue, as in check.KnownIssues
 	recognized  bool   // true if a check recognizes the bug, so that the verdict is known-upstream
-	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
+	triggeredBy func(faults []scenario.Fault) bool
 }
 
 // upstreamIssues are the known bugs of Kubernetes that generated scenarios must not trigger. A
@@ -34,13 +34,13 @@ type upstreamIssue struct {
 var upstreamIssues = []upstreamIssue{
 	// The Deployment controller drops the error of a failed scale-down of old ReplicaSets if
 	// the status update of the Deployment fails too.
-	{"swallowed-error", true, func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"swallowed-error", true, func(faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
 	}},
 	// The controller waits for the watch events of a pod that was created and deleted while
 	// the pod watch of the controller was down.
-	{"unobserved-create-and-delete", false, func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"unobserved-create-and-delete", false, func(faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, deletesPods) && slices.ContainsFunc(faults, endsPodWatch)
 	}},
 }
@@ -87,11 +87,11 @@ func rejectsAll(fault scenario.Fault) bool {
 	return fault.Name == admission.Quota.Name || fault.Name == admission.Policy.Name
 }
 
-// triggersUpstreamIssue reports whether the steps and faults together may trigger a known bug of
+// triggersUpstreamIssue reports whether the faults together may trigger a known bug of
 // Kubernetes that the profile avoids.
-func (p *Profile) triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
+func (p *Profile) triggersUpstreamIssue(faults []scenario.Fault) bool {
 	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool {
-		return !(p.long && w.recognized) && w.triggeredBy(steps, faults)
+		return !(p.long && w.recognized) && w.triggeredBy(faults)
 	})
 }
 

@@ -34,6 +34,7 @@ type object struct {
 	replicas int              // the last value of spec.replicas in a step; 0 for objects without replicas
 	versions int              // number of versions of the pod template so far
 	paused   bool
+	changed  bool // true if a step has changed the spec of a Service
 }
 
 // These functions report whether an object is of the named type. In this package, an owner is an

@@ -22,14 +22,15 @@ import (
 const SeedVariable = "GAUNTLET_RUNTIME_SEED"
 
 // Environment returns the environment variables that a patched program needs. With them, the order
-// of its goroutines depends only on the seed. The variables turn off automatic garbage collection,
-// so the program must call runtime.GC from time to time.
+// of its goroutines depends only on the seed. The variables turn off automatic garbage collection
+// below about 3 GiB, so the program must call runtime.GC from time to time.
 func Environment(seed uint64) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", SeedVariable, seed),
 		"GOMAXPROCS=1", // goroutines on two threads would run in an order of real time
 		"GOGC=off",     // real time decides when and how long the runtime collects garbage
-		// Only a run that never lets the program collect garbage exceeds this.
+		// With more memory than about 3 GiB, the runtime collects garbage by itself. Two runs with the
+		// same seed may then differ.
 		"GOMEMLIMIT=4GiB",
 		// The program waits during a collection, and nothing interrupts a goroutine. A panic prints the
 		// labels of its goroutine.

@@ -88,13 +88,16 @@ func main() {
 	}
 	dir := os.Args[1]
 	reserveHeap()
-	var clock clockWatch
-	go clock.watch()
+	dog, err := newWatchdog()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	// Only package testing can start a bubble. It would parse the arguments as its own flags.
 	os.Args = os.Args[:1]
 	testing.Main(regexp.MatchString, []testing.InternalTest{{Name: "run", F: func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			go clock.count()
+			go dog.run(clockStallMax)
 			os.Exit(record(t.Context(), dir))
 		})
 	}}}, nil, nil)
