@@ -51,7 +51,7 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	switch {
 	case c == nil:
-	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod)):
+	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod) || !m.tested.reconciles(kube.ReplicaSet) && !m.tested.reconciles(kube.ReplicationController)):
 		checker.deletesNoForeign(m, c)
 	case c.pod == nil: // the pod was never in the cache
 	case c.verb == callDeletePod:

@@ -98,11 +98,13 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 // the same name.
 //
 // The two owners have different UIDs. The process must have read the other owner from the API
-// server. Its cache must never have contained that owner.
+// server. Its cache must never have contained that owner. A cache that has reached the version in
+// the write contained that owner, possibly only for an instant, before the owner was deleted.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
-	return c.ownerState.synced && read && uid != c.ownerState.uid && p.view.owners[uid] == nil && p.ownerStates[uid] == nil
+	return c.ownerState.synced && read && uid != c.ownerState.uid && p.view.owners[uid] == nil && p.ownerStates[uid] == nil &&
+		p.view.reachedVersion[r.Resource] < r.Object.Version
 }
 
 // mostAvailable returns the highest number of pods that the process may report as available.

@@ -39,6 +39,9 @@ var (
 	}
 )
 
+// podReader is a generic controller that does not say that it writes pods.
+var podReader = kube.Controller{Name: "pod-reader", Kind: "StatefulSet", Watches: []string{"StatefulSet", kube.Pod}, Writes: []string{"StatefulSet"}}
+
 // cronJobController is a generic controller with the trait acts-by-time: it writes because time
 // has passed.
 var cronJobController = kube.Controller{
@@ -138,6 +141,9 @@ func TestGenericControllers(t *testing.T) {
 		{check: "ownership", controllers: sets, testCase: testCase{name: "deletes its own pod", want: Pass, build: func(h *historyBuilder) {
 			set := h.statefulSet(1)
 			h.send("delete", "", h.add(statefulPod(set, 0))).answered(200)
+		}}},
+		{check: "ownership", controllers: []kube.Controller{podReader}, testCase: testCase{name: "deletes a pod of a StatefulSet, and has controlled no pod", want: notFailed, build: func(h *historyBuilder) {
+			h.send("delete", "", h.add(statefulPod(h.statefulSet(1), 0))).answered(200)
 		}}},
 		{check: "ownership", controllers: sets, testCase: testCase{name: "deletes a pod of a ReplicaSet", want: Fail, evidence: "deleted Pod ns/other-1; in its cache the object has controller ReplicaSet other", build: func(h *historyBuilder) {
 			h.add(statefulPod(h.statefulSet(1), 0))

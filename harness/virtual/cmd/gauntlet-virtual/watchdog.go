@@ -44,8 +44,8 @@ func (w watchdog) restart(limit time.Duration) {
 // run restarts the watchdog each second of the virtual clock, until the program exits. Call it in a
 // bubble.
 func (w watchdog) run(limit time.Duration) {
-	for {
+	w.restart(limit)
+	for range time.Tick(time.Second) {
 		w.restart(limit)
-		time.Sleep(time.Second)
 	}
 }

@@ -28,7 +28,7 @@ func TestWatchdog(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		go dog.run(500 * time.Millisecond)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		os.Stderr.WriteString("the hour is over\n")
 		spin()
 	})
