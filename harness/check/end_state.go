@@ -8,7 +8,7 @@ import (
 )
 
 // EndState decides whether the objects of a run are those of the baseline (runs without faults). A
-// run with a baseline uses it to find the end of its settle phase: a controller that retries with
+// run with a baseline uses it to find the end of its settle phase. A controller that retries with
 // back-off may write nothing for a while, although it is not done.
 //
 // The methods of EndState are safe for concurrent use.

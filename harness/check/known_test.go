@@ -164,8 +164,8 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
-// buildFailedRollout builds a Deployment whose only ReplicaSet has no pods, and the given number of
-// failed creates of a pod for it. The pauses between them are those of upstream's back-off.
+// buildFailedRollout builds a Deployment whose only ReplicaSet has no pods. The given number of
+// creates of a pod for it fail. The pauses between them are those of upstream's back-off.
 func buildFailedRollout(h *historyBuilder, tries int) {
 	h.deployment("web", 2, rollingUpdate(0, "25%"))
 	set := h.replicaSetOfSize("web", "v1", 2, 0, 2)

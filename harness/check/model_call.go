@@ -100,10 +100,10 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout fills the fields of c for a request of the Deployment controller: the model's
-// state of the Deployment, the work queue key and, if the request sets the spec.replicas of a
-// ReplicaSet, the scaling. For an update of the Deployment, which in most cases writes its status,
-// it also sets the verb.
+// classifyRollout fills the fields of c for a request of the Deployment controller. It sets the
+// model's state of the Deployment and the work queue key. If the request sets the spec.replicas of
+// a ReplicaSet, it also sets the scaling. For an update of the Deployment, which in most cases
+// writes its status, it also sets the verb.
 //
 // classifyRollout does nothing if the request is a list or its Deployment is unknown.
 func (p *process) classifyRollout(c *call, r *history.Request) {

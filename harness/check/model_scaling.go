@@ -66,8 +66,8 @@ func (r *rolloutState) newScaling(name string, template *objects.Template, base 
 	return s
 }
 
-// firstStateWith returns the index of the first state of a Deployment's ReplicaSets on which a
-// write may be based, or -1 if there is none. The parameter base is the version of the ReplicaSet
+// firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
+// based. The result is the index of the state, or -1 if there is none. The parameter base is the version of the ReplicaSet
 // that the process had read before the write. It is 0 for a create, and the result is then -1.
 //
 // A state matches if it contains the ReplicaSet in this version. A state with an older version also

@@ -22,8 +22,8 @@ func (u *users) rollOutNext(o *object) *scenario.Step {
 	return u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
 }
 
-// rolling reports whether an object is a Deployment that changes its pods by rolling updates, unless
-// a step has changed its strategy.
+// rolling reports whether an object was created as a Deployment with rolling updates, and has pods.
+// A step may have changed its strategy.
 func (u *users) rolling(o *object) bool {
 	return deployment(o) && active(o) && o.create.Strategy == scenario.RollingUpdate
 }

@@ -76,10 +76,10 @@ func (u *users) touchUnready() {
 	u.touch().After = 4 * time.Second
 }
 
-// served returns a random object with pods, such as a Deployment, that has a Service of the same
-// name without publishNotReadyAddresses, which no step has changed. If there is none, it appends a step that creates such a
-// Service for a random object that never had a Service. It returns nil if there is no such object
-// either.
+// served returns a random object with pods, such as a Deployment, that has a Service. The Service has
+// the same name, does not publish not-ready addresses, and was not changed by a step. If there is no
+// such object, served appends a step that creates such a Service for a random object that never had
+// one. It returns nil if there is no such object either.
 func (u *users) served() *object {
 	o := u.pick(func(o *object) bool {
 		return active(o) && slices.ContainsFunc(u.objects, func(s *object) bool {

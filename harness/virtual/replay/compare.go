@@ -70,8 +70,8 @@ func (c *comparison) compare(path string, recorded, replayed any) {
 	}
 }
 
-// aboutToDelete reports whether kube-apiserver has set the grace period of a terminating object to
-// 0, and the API server of the replay has not. The arguments recorded and replayed are the metadata
+// aboutToDelete reports whether only kube-apiserver has set an object's grace period to 0. The object
+// terminates, and the API server of the replay has not set its grace period to 0. The arguments recorded and replayed are the metadata
 // of the object if path ends with ".metadata"; otherwise, the result is false.
 func aboutToDelete(path string, recorded, replayed map[string]any) bool {
 	const field = "deletionGracePeriodSeconds"

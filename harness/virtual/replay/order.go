@@ -139,8 +139,8 @@ func items(raw []byte) []item {
 	return list.Items
 }
 
-// chooseMentioned returns the revision that a request probably committed, if the answer does not
-// contain the revision, as for a binding. This is the first resourceVersion of the object that
+// chooseMentioned returns the revision that a request probably committed. The answer does not contain
+// this revision, as for a binding. The result is the first resourceVersion of the object that
 // other requests or answers contain, that was current during the request, and that no known request
 // committed. chooseMentioned returns 0 if there is none.
 func (c *commits) chooseMentioned(r *Request) int64 {

@@ -47,8 +47,8 @@ func (r *replayer) prepare(recorded *Request) (*http.Request, error) {
 	return sent, nil
 }
 
-// accept returns the Accept header that makes the API server answer with an object of the given
-// kind, such as Table.
+// accept returns the Accept header for a kind, such as Table. With this header, the API server
+// answers with an object of the kind.
 func accept(kind string) string {
 	switch kind {
 	case "PartialObjectMetadata", "PartialObjectMetadataList":

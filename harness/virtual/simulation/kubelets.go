@@ -96,8 +96,8 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
 
-// update reads a pod from the API server, calls the function change, which changes the pod, and
-// writes the pod's status. If change returns false, update writes nothing. The function change gets
+// update reads a pod from the API server and writes the pod's status. Before the write, it calls the
+// function change, which changes the pod. If change returns false, update writes nothing. The function change gets
 // the current version of the pod, so that it does not overwrite a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// These constants limit the time until the scheduler tries again to bind a pod after the API server
-// refused the binding. As in kube-scheduler, the time is backoffMin at first, and doubles with each
+// These constants limit the time until the scheduler tries again to bind a pod. The API server has
+// refused the binding before. As in kube-scheduler, the time is backoffMin at first, and doubles with each
 // refusal up to backoffMax.
 const (
 	backoffMin = time.Second
