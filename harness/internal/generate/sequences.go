@@ -28,8 +28,8 @@ type userSequence struct {
 	do func(*users)
 }
 
-// userSequences has all sequences. Most generated scenarios have three or four of them. A scenario that is
-// longer than the profile's own duration has more.
+// userSequences has all sequences. Most generated scenarios have three or four of them. A scenario
+// that is longer than the profile's own duration has more.
 var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownCheap},

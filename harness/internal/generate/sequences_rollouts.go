@@ -24,14 +24,14 @@ func (u *users) rollOutNext(o *object) *scenario.Step {
 
 // rolling reports whether an object was created as a Deployment with rolling updates, and has pods.
 // A step may have changed its strategy.
-func (u *users) rolling(o *object) bool {
+func rolling(o *object) bool {
 	return deployment(o) && active(o) && o.create.Strategy == scenario.RollingUpdate
 }
 
 // rollOutUnready appends steps that roll out a Deployment of which most pods are unready, and remain
 // so. The controller must delete these pods first.
 func (u *users) rollOutUnready() {
-	o := u.pick(func(o *object) bool { return u.rolling(o) && o.replicas >= 4 && !u.profile.scalesUpOnly(o.create) })
+	o := u.pick(func(o *object) bool { return rolling(o) && o.replicas >= 4 && !u.profile.scalesUpOnly(o.create) })
 	if o == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (u *users) rollOutFailed() {
 // previous rollout has then been complete for longer than the deadline. In two thirds of the cases, a
 // fault makes all creates of pods in the new rollout fail for longer than the deadline.
 func (u *users) stall() {
-	o := u.pick(u.rolling)
+	o := u.pick(rolling)
 	if o == nil {
 		return
 	}
