@@ -17,22 +17,20 @@ import (
 
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
 // resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
+//
+// The policy also denies creates of one ConfigMap, whose name is the policy's name. The fault sends
+// such a create with dry-run to find out whether the API server enforces the policy. No other
+// policy denies this ConfigMap, so several policies can deny the resource at the same time.
 type denyPolicy struct {
 	// resource, expression and message say what the policy denies. The policy denies creates of the
 	// resource, which may include a subresource such as pods/binding. It admits only objects for
-	// which the CEL expression is true. The message is the error message for a denied object.
+	// which the CEL expression is true. The expression must be false for the ConfigMap that
+	// probeConfigMap creates. The message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
 	// reason is the reason in the Status with which the API server denies an object, such as
 	// Forbidden.
 	reason metav1.StatusReason
-	// probe is a function that sends a dry-run create, and returns the API server's answer as an
-	// error. The create is one that the policy denies. If the API server admits the create, it does
-	// not enforce the policy yet.
-	//
-	// If probe is nil, await sends a dry-run create of a ConfigMap with the policy's name. In that
-	// case the policy also denies creates of this ConfigMap.
-	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
 	name string // name of the ValidatingAdmissionPolicy and of its binding; "" before they exist
@@ -57,10 +55,7 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 // await waits until the API server enforces the policy. If the argument enforced is false, await
 // waits until the API server no longer enforces it.
 func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
-	probe := d.probe
-	if probe == nil {
-		probe = func(ctx context.Context, env *faults.Env) error { return probeConfigMap(ctx, env, d.name) }
-	}
+	probe := func(ctx context.Context, env *faults.Env) error { return probeConfigMap(ctx, env, d.name) }
 	return awaitRefused(ctx, d.env, probe, d.name, enforced)
 }
 
@@ -90,17 +85,13 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 
 // spec returns the ValidatingAdmissionPolicy object to create, with the given metadata.
 func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
-	rules := []admissionv1.NamedRuleWithOperations{creates(d.resource)}
-	if d.probe == nil {
-		probed := creates(configMaps)
-		probed.ResourceNames = []string{d.name}
-		rules = append(rules, probed)
-	}
+	probed := creates(configMaps)
+	probed.ResourceNames = []string{d.name}
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: meta,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{creates(d.resource), probed}},
 			Validations:      []admissionv1.Validation{{Expression: d.expression, Message: d.message, Reason: ptr.To(d.reason)}},
 		},
 	}

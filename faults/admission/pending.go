@@ -54,21 +54,12 @@ func newPending(params faults.Params) (faults.Fault, error) {
 		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -", p.Prefix)
 	}
 	return &pending{denyPolicy: denyPolicy{
-		resource:   schema.GroupResource{Resource: "pods/binding"},
-		expression: fmt.Sprintf("!object.metadata.name.startsWith('%s')", p.Prefix),
+		resource: schema.GroupResource{Resource: "pods/binding"},
+		// Only a Binding has a target. The policy also denies the ConfigMap of the probe.
+		expression: fmt.Sprintf("has(object.target) && !object.metadata.name.startsWith('%s')", p.Prefix),
 		message:    "bindings of pods are denied (injected fault)",
 		reason:     metav1.StatusReasonForbidden,
-		probe:      func(ctx context.Context, env *faults.Env) error { return probeBinding(ctx, env, p.Prefix) },
 	}}, nil
-}
-
-// probeBinding sends a dry-run binding for a pod that does not exist. The name of this pod begins
-// with the given prefix. probeBinding returns the error of the API server. The error contains the
-// name of the policy against bindings only if the API server already enforces the policy.
-func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
-	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
-	}, dryRun)
 }
 
 // pendingInterval is the time between two list requests for pods. It is short, so that the fault

@@ -257,3 +257,16 @@ func TestPodPending(t *testing.T) {
 	heal()
 	l.awaitPod("web-late", ready)
 }
+
+// TestPodPendingTwice checks that two faults of type pod-pending can be active at the same time, and
+// that the second fault remains after the first one is healed.
+func TestPodPendingTwice(t *testing.T) {
+	l := startLive(t)
+	healFirst := l.inject("pod-pending", "prefix: web-")
+	healSecond := l.inject("pod-pending", "prefix: web-")
+	healFirst()
+	l.runPod("web", ready)
+	l.runPod("web-late", func(pod *corev1.Pod) bool { return has(pod, corev1.PodScheduled, corev1.ConditionFalse) })
+	healSecond()
+	l.awaitPod("web-late", ready)
+}

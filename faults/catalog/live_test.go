@@ -69,6 +69,7 @@ type live struct {
 	admin       kubernetes.Interface // client whose requests bypass the fault proxy
 	config      *rest.Config         // client configuration of the controller under test, whose requests go through the fault proxy
 	subject     kubernetes.Interface
+	rand        *rand.Rand // the source of random numbers of all faults of the test
 }
 
 func startLive(t *testing.T) *live {
@@ -84,7 +85,7 @@ func startLive(t *testing.T) *live {
 	if controlPlane.err != nil {
 		t.Fatal(controlPlane.err)
 	}
-	l := &live{Recording: &historytest.Recording{}, t: t}
+	l := &live{Recording: &historytest.Recording{}, t: t, rand: rand.New(rand.NewPCG(1, 1))}
 	config := controlPlane.cluster.Config(cluster.Admin)
 	l.admin = l.clientOf(config)
 	namespace, err := l.admin.CoreV1().Namespaces().Create(t.Context(),
@@ -154,7 +155,7 @@ func (l *live) inject(name, text string) (heal func()) {
 		l.t.Fatal(err)
 	}
 	env := &faults.Env{
-		Rand:        rand.New(rand.NewPCG(1, 1)),
+		Rand:        l.rand,
 		Interceptor: l.interceptor, Cluster: controlPlane.cluster, Admin: l.admin, Capabilities: controlPlane.cluster.Capabilities(), Namespace: l.namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(l.Recording, 0, name),
 	}

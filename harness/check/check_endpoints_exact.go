@@ -28,7 +28,7 @@ var endpointsExactCheck = Check{
 // newEndpointsExactChecker returns a checker that reports Services whose Endpoints do not become
 // correct in time. It examines Services with a selector, except those of type ExternalName.
 func newEndpointsExactChecker(s Settings) Checker {
-	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
+	lostWrites, unnoticed, stale := lostEndpointsWrites{}, unnoticedEnds{}, staleEndpoints{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
 		noneReason: "no Service with a selector existed at the end of the run",
@@ -44,6 +44,7 @@ func newEndpointsExactChecker(s Settings) Checker {
 		observe: func(m *Model, r *history.Record) {
 			lostWrites.observe(m, r)
 			dropped.observe(m, r)
+			stale.observe(m, r)
 			unnoticed.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
@@ -54,6 +55,8 @@ func newEndpointsExactChecker(s Settings) Checker {
 				return lostEndpoints
 			case dropped.explains(m, key):
 				return droppedKey
+			case stale.explains(m, key):
+				return staleEndpointsCache
 			case unnoticed.explains(m, s):
 				return unnoticedEnd
 			}

@@ -72,7 +72,11 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 		}
 	}
 	for _, t := range m.changedOwners {
-		checker.states.of(t.ownerState).decide(t.ownerState, nil, m.processTime)
+		permitted := checker.states.of(t.ownerState)
+		if t.expired != nil {
+			permitted.count(t.ownerState, *t.expired, m.processTime)
+		}
+		permitted.decide(t.ownerState, nil, m.processTime)
 		if t.creates.outstanding()+t.deletes.outstanding() > 0 && t.countDiffers() {
 			checker.exercised++ // the change enqueued the owner, but the controller must wait for its outstanding calls
 		}
@@ -106,13 +110,18 @@ func (permitted *permittedCalls) decide(state *ownerState, current *call, at tim
 	if !state.expectationsSatisfied(current) {
 		return
 	}
-	permitted.active.record(at, max(0, state.podCounts.replicas-state.possiblyUncounted()))
-	permitted.active.record(at, state.podCounts.replicas)
-	permitted.controlledOrAdoptable.record(at, state.podCounts.controlledOrAdoptable())
+	permitted.count(state, state.podCounts, at)
 	missing := state.createBound.recent.bounds(at).high - permitted.active.bounds(at).low
 	excess := permitted.controlledOrAdoptable.bounds(at).high - state.deleteBound.recent.bounds(at).low
 	permitted.creates = max(permitted.creates, min(missing, burstLimit))
 	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
+}
+
+// count records pod counts of the cache on which the process may decide.
+func (permitted *permittedCalls) count(state *ownerState, counts podCounts, at time.Duration) {
+	permitted.active.record(at, max(0, counts.replicas-state.possiblyUncounted()))
+	permitted.active.record(at, counts.replicas)
+	permitted.controlledOrAdoptable.record(at, counts.controlledOrAdoptable())
 }
 
 // restore permits one more create or delete, because a request with the given verb failed.

@@ -25,6 +25,25 @@ func withExcessObserved(h *historyBuilder) *history.Object {
 	return rc
 }
 
+// deletesAgainAfter scales an owner to zero. The process deletes the pods, gets no events for the
+// given time, and deletes the pods again at the moment when it gets all events.
+func (h *historyBuilder) deletesAgainAfter(d time.Duration) {
+	rs := deliveredReplicaSet(h, 3)
+	pods := h.running(rs, 3)
+	h.deliver(h.scale("web", 0))
+	var deleted []*history.Object
+	for _, pod := range pods {
+		step := h.delete(pod)
+		deleted = append(deleted, h.terminate(pod))
+		step.answered(200)
+	}
+	h.wait(d)
+	h.deliver(deleted...)
+	for _, pod := range pods {
+		h.delete(pod)
+	}
+}
+
 func TestExpectations(t *testing.T) {
 	runTestCases(t, "expectations", []testCase{
 		{name: "creates the missing pods, then waits", want: Pass, build: func(h *historyBuilder) {
@@ -98,6 +117,12 @@ func TestExpectations(t *testing.T) {
 			h.createAll(rs, 3)
 			h.wait(4 * time.Minute)
 			h.createAll(rs, 3)
+		}},
+		{name: "deletes again after five minutes, while the deletions arrive (expired-expectations)", want: notFailed, build: func(h *historyBuilder) {
+			h.deletesAgainAfter(5 * time.Minute)
+		}},
+		{name: "deletes again after four minutes, while the deletions arrive", want: Fail, evidence: "sent a delete", build: func(h *historyBuilder) {
+			h.deletesAgainAfter(4 * time.Minute)
 		}},
 		{name: "a restarted process counts the listed pods", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)

@@ -118,6 +118,13 @@ var (
 		Check:       "not-above-desired",
 		Slow:        true,
 	}
+	staleEndpointsCache = &KnownIssue{
+		Slug:        "stale-endpoints",
+		Description: "If the watch of Endpoints lags behind the controller's own write for almost three minutes, the controller drops the key of the Service until another event arrives.",
+		Reproduce:   "Since v1.36, the controller does not sync a Service while its cache lacks its own last write of the Endpoints. An event enqueues the Service during the lag, and all 15 retries of its key fail (about 164 s). The event that ends the lag does not enqueue the Service.",
+		Check:       "endpoints-exact",
+		Slow:        true,
+	}
 	droppedKey = &KnownIssue{
 		Slug:        "dropped-key",
 		Description: "After 16 failed syncs in a row, the controller drops the key of a Deployment or Service until another event arrives.",
@@ -129,7 +136,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey, staleEndpointsCache}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.

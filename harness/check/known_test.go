@@ -155,6 +155,21 @@ func buildRefusedCreates(h *historyBuilder, tries int) {
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
+// buildStaleEndpoints builds a create of Endpoints whose watch event arrives only after the given
+// time. At the beginning of this time, an event adds a pod, which the Endpoints lack.
+func buildStaleEndpoints(h *historyBuilder, lag time.Duration) {
+	h.service("web", nil)
+	h.list(objects.EndpointsResource)
+	create := h.writeEndpoints("create", "web")
+	o := endpointsOf("web")
+	o.Resource, o.UID = objects.EndpointsResource, "web-endpoints"
+	create.made = h.commit(history.Added, o)
+	create.answered(201)
+	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+	h.wait(lag)
+	h.deliver(create.made)
+}
+
 // buildFailedWrites builds the given number of failed creates of a pod for an owner of the given
 // resource. The pauses between them are those of upstream's back-off.
 func buildFailedWrites(h *historyBuilder, resource string, tries int) {
@@ -489,6 +504,16 @@ func TestKnownIssues(t *testing.T) {
 			h.createAll(owner, 2)
 		}), nil, "not-above-desired"},
 		{"Endpoints are deleted at the start, of a Service that was not delivered", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
+		{"the watch of Endpoints lags for 170 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 170*time.Second) }), staleEndpointsCache, "endpoints-exact"},
+		{"the watch of Endpoints lags for 160 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 160*time.Second) }), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 170 s, and an event for the Service follows", settling(func(h *historyBuilder) {
+			buildStaleEndpoints(h, 170*time.Second)
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
+		}), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 170 s, and the process restarts", settling(func(h *historyBuilder) {
+			buildStaleEndpoints(h, 170*time.Second)
+			h.restart("subject-0")
+		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 16) }), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 15) }), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another process started", settling(func(h *historyBuilder) {

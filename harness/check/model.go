@@ -136,6 +136,9 @@ type answeredCall struct {
 type ownerChange struct {
 	*ownerState
 	objectChanged bool // true if the ReplicaSet or ReplicationController itself changed, false if only its pods did
+	// expired contains the pod counts before the change. It is nil unless creates or deletes of the
+	// process expired since the previous change. The process may then act on these counts.
+	expired *podCounts
 }
 
 // enqueueEvent is a work queue key that a list or watch event may have enqueued. After such an

@@ -206,8 +206,9 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 			continue // the controller of these pods is not a known ReplicaSet or ReplicationController
 		}
 		state := p.ownerState(uid)
+		expired := state.expire(m.processTime)
 		state.update(change, m.processTime)
-		m.changedOwners = append(m.changedOwners, ownerChange{ownerState: state, objectChanged: change.objectChanged})
+		m.changedOwners = append(m.changedOwners, ownerChange{state, change.objectChanged, expired})
 		m.events = append(m.events, enqueueEvent{workQueueKey{process: p, uid: uid}, change.objectChanged})
 	}
 	for name, change := range p.view.changedServices {

@@ -63,12 +63,13 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 
 // expire moves the creates or deletes that were sent at least expectationsTimeout ago from
 // unobserved to expired (allowed behavior expired-expectations). The parameter at is the current
-// time on the clock of the process.
-func (calls *outstandingCalls) expire(at time.Duration) {
+// time on the clock of the process. The result says whether there were any.
+func (calls *outstandingCalls) expire(at time.Duration) bool {
 	if calls.oldestUnobserved > at-expectationsTimeout {
-		return
+		return false
 	}
 	calls.oldestUnobserved = math.MaxInt64
+	before := len(calls.expired)
 	for pod, c := range calls.unobserved {
 		if c.sentAt <= at-expectationsTimeout {
 			delete(calls.unobserved, pod)
@@ -77,6 +78,19 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 			calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 		}
 	}
+	return len(calls.expired) > before
+}
+
+// expire lets the process stop waiting for the creates and deletes that it sent at least
+// expectationsTimeout ago. If there were any, the result contains the present pod counts, on which
+// the process may act. Otherwise the result is nil.
+func (state *ownerState) expire(at time.Duration) *podCounts {
+	creates, deletes := state.creates.expire(at), state.deletes.expire(at)
+	if !creates && !deletes {
+		return nil
+	}
+	counts := state.podCounts
+	return &counts
 }
 
 // outstandingExcept returns the number of outstanding creates or deletes, without the given one.
@@ -270,6 +284,10 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 			}
 			continue
 		}
+		if state.creates.expired[uid] != nil && state.creates.outstanding() == 0 {
+			own++ // the process awaits no other create that it could take this pod for
+			continue
+		}
 		if !state.synced {
 			continue // without the owner or pods in its cache, the process had no expectations
 		}
@@ -318,8 +336,7 @@ func (state *ownerState) forgetExtraObserved(at time.Duration) {
 // recordCall records that the process sent a create or delete of one of the owner's pods. It
 // ignores requests with another purpose.
 func (state *ownerState) recordCall(c *call) {
-	state.creates.expire(c.sentAt)
-	state.deletes.expire(c.sentAt)
+	state.expire(c.sentAt)
 	switch c.verb {
 	case callCreatePod:
 		state.forgetExtraObserved(c.sentAt)
