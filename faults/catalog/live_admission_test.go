@@ -258,8 +258,8 @@ func TestPodPending(t *testing.T) {
 	l.awaitPod("web-late", ready)
 }
 
-// TestPodPendingTwice checks that two faults of type pod-pending can be active at the same time, and
-// that the second fault remains after the first one is healed.
+// TestPodPendingTwice checks that two faults of type pod-pending can be active at the same time.
+// The second fault must remain after the first one is healed.
 func TestPodPendingTwice(t *testing.T) {
 	l := startLive(t)
 	healFirst := l.inject("pod-pending", "prefix: web-")

@@ -115,7 +115,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 		}
 	}
 	if _, listed := got.Size(); wrong == "" && listed < min(ready, objects.AddressesMax) {
-		return fmt.Sprintf("list %d of %d ready addresses, and addresses that are not ready", listed, ready), "all ready addresses before addresses that are not ready"
+		return fmt.Sprintf("list only %d of %d ready addresses, but also addresses that are not ready", listed, ready), fmt.Sprintf("addresses that are not ready only if the %d addresses include all ready ones", objects.AddressesMax)
 	}
 	return wrong, expected
 }

@@ -32,9 +32,9 @@ var cacheSyncedCheck = Check{
 // object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	// exercisedFor contains, for each process, the reconciled resources that the checker need not
-	// examine any more. The process has sent a write for each of them after all required caches had
-	// synced.
+	// exercisedFor contains, for each process, the resources of reconciled objects for which the
+	// checker is done. The process has sent a write for such an object after all required caches had
+	// synced. The checker does not examine later writes for these resources.
 	exercisedFor map[*process]map[string]bool
 }
 

@@ -246,12 +246,11 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether the map marked contains true for a work queue key of an object. It looks
-// up the keys of all processes that may reconcile the object now. Such a process is not paused, and
-// may hold the lease. The map contains the keys for which a known upstream issue may have occurred.
+// hasKey reports whether a known upstream issue may have occurred for an object. It considers only
+// processes that may reconcile the object now. Such a process is not paused, and may hold the lease.
 //
-// The parameter object names the object. hasKey ignores its field process, because it tries all
-// processes.
+// The map marked has the value true for each key, of a process and an object, for which the issue
+// may have occurred. The parameter object names the object. hasKey ignores its field process.
 func hasKey(m *Model, marked map[workQueueKey]bool, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
 		if marked[key] {

@@ -55,8 +55,8 @@ func (stale staleEndpoints) observe(m *Model, r *history.Record) {
 	}
 }
 
-// deliver removes the writes that the current list or watch event has delivered, unless the process
-// has dropped the key before.
+// deliver removes the writes that the current list or watch event has delivered. It keeps a write
+// if the process has dropped the key before.
 func (stale staleEndpoints) deliver(m *Model) {
 	for key, write := range stale {
 		if key.process != m.delivered || key.process.view.reachedVersion[objects.EndpointsResource] < write.version {

@@ -16,9 +16,9 @@ import (
 // often contains the same version up to three times within a second. These are its commit, its
 // delivery to the controller, and the API server's response.
 //
-// A fault may skew the timestamps in a version. The copies of such a version may differ. The
-// Decoder therefore decodes each copy again, and caches only the last result. A Decoder is not safe
-// for concurrent use.
+// The fault clock-skew shifts the timestamps in the copies that the controller receives, so the
+// copies of one version may differ. The Decoder decodes every such copy. It keeps only the last
+// one, apart from the unchanged version. A Decoder is not safe for concurrent use.
 type Decoder struct {
 	versionCache // caches decoded values of type *Pod, *Owner, *Deployment or *Service
 	// generic is the cache of *Generic values, which contain the fields that many kinds have. It is

@@ -103,8 +103,9 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// stepsMax is the number of steps after which no sequence or operation begins. A scenario may have
-// 1000 steps.
+// stepsMax is the number of steps after which the generator begins no sequence or operation. The
+// last one may exceed it, and the end of the workload adds steps. The limit for a scenario is 1000
+// steps.
 const stepsMax = 950
 
 // gap draws the pause between two steps of the workload. In a workload of hours, users act in bursts:

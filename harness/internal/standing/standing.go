@@ -167,10 +167,11 @@ func List(ctx context.Context) ([]Cluster, error) {
 	return append(all, leftovers...), err
 }
 
-// listLeftovers returns the directories of kind clusters that do not exist and whose owner has
-// ended. These directories contain the log files of failed starts. The argument root is the path of
-// the directory that contains them; see [Root]. The keys of inUse are the directories whose kind
-// cluster still exists.
+// listLeftovers returns the directories that failed starts of kind clusters have left in the
+// directory root (see [Root]). They contain log files.
+//
+// A directory is a leftover if it is not in inUse, and the gauntlet process that owns it has ended.
+// The keys of inUse are the directories of the kind clusters that exist.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {

@@ -177,9 +177,10 @@ func fullyLabeled(replicas, fully int32) types.GomegaMatcher {
 	}, "%d replicas, %d fully labeled", replicas, fully)
 }
 
-// terminatingCount returns a matcher for a ReplicaSet or ReplicationController and its pods. The
-// status must have the given replicas, and must count the terminating pods separately. Exactly
-// want pods must be terminating. With a fault profile, more pods may be terminating.
+// terminatingCount returns a matcher for a ReplicaSet and its pods. status.replicas must be the
+// given number, and status.terminatingReplicas must be the number of terminating pods. This number
+// must be want. With a fault profile, it may be larger. The matcher never matches a
+// ReplicationController, because its status has no such field.
 func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
 		return s.Object != nil && s.Object.Replicas == replicas && countsTerminating(n, s.Object.Terminating, s.Pods, want)
