@@ -130,12 +130,21 @@ func withoutContract() Run {
 	return r
 }
 
+// ofOperator returns the run withoutContract with a controller of an operator, which has no contract.
+func ofOperator() Run {
+	r := withoutContract()
+	r.Results = slices.DeleteFunc(r.Results, func(result check.Result) bool { return result.Check == "endpoints-exact" })
+	r.Controllers = []string{"widget-controller"}
+	return r
+}
+
 // samples has the runs that the tests render and compare with golden files.
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
 	"known":      {knownUpstreamRun()},
 	"contract":   {withoutContract()},
+	"operator":   {ofOperator()},
 	"campaign":   {notKept("steady-1", "ours"), notKept("steady-1", "upstream"), notKept("steady-2", "ours")},
 	"aborted":    {run("burst", check.Unknown, "starting the control plane: etcd died: address already in use")},
 	"many": {

@@ -19,8 +19,9 @@ type Run struct {
 	Provider    string // the name of the provider of the cluster
 	VirtualTime bool   // true if the run was on a virtual clock; Duration is then virtual time too
 	Seed        uint64 // the seed of the run
-	// Controllers has the names of the controllers under test, such as deployment-controller. It
-	// is empty if the default controllers are under test; see [kube.ControllersNamed].
+	// Controllers has the names of the controllers under test, such as deployment-controller, or
+	// the names of an operator's controllers. It is empty if the default controllers are under test;
+	// see [kube.ControllersNamed].
 	Controllers []string
 	// Directory is the run directory. It is empty if a campaign deleted the directory of a passed
 	// run. The fields Versions, Results and Reproduce are then empty too.

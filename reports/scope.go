@@ -42,15 +42,24 @@ func appliesTo(id string, controllers []kube.Controller) bool {
 // The list inapplicable has unexercised checks that apply only to controllers that are not under
 // test. Reports show these checks apart from the table.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
-	controllers, err := kube.ControllersNamed(r.Controllers...)
+	controllers := r.controllersWithContract()
 	for _, result := range r.sortedResults() {
-		if err == nil && result.Verdict == check.NotExercised && !appliesTo(result.Check, controllers) {
+		if result.Verdict == check.NotExercised && !appliesTo(result.Check, controllers) {
 			inapplicable = append(inapplicable, result)
-		} else { // also if err is not nil: another version of gauntlet, with other controllers, wrote the run
+		} else {
 			listed = append(listed, result)
 		}
 	}
 	return listed, inapplicable
+}
+
+// controllersWithContract returns the controllers under test that package kube knows. It leaves out
+// the controllers of an operator, which have no contract.
+func (r *Run) controllersWithContract() []kube.Controller {
+	if len(r.Controllers) == 0 {
+		return kube.OrDefault(nil)
+	}
+	return slices.DeleteFunc(slices.Clone(kube.Controllers), func(c kube.Controller) bool { return !slices.Contains(r.Controllers, c.Name) })
 }
 
 // countInapplicable returns a text that says how many checks are for controllers that are not

@@ -33,6 +33,7 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
+	saturated := rs.newIndex != none && newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas
 	switch {
 	case len(rs.sizes) == 0:
 		return nil
@@ -42,8 +43,8 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 		return []change{{len(rs.sizes) - 1, l.replicas}}
 	case len(active) == 1:
 		return []change{{active[0], l.replicas}}
-	case newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas:
-		return scaleOldToZero(rs) // the new ReplicaSet has all desired replicas, and all of them are available
+	case saturated: // the new ReplicaSet has all desired replicas, and all of them are available
+		return scaleOldToZero(rs)
 	case rolling:
 		return proportional(l, rs, reported)
 	default:

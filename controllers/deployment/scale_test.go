@@ -60,6 +60,7 @@ func TestRescale(t *testing.T) {
 		{"scale-down in proportion", limits{5, 2, 1}, sizedFor(10, 13, 8, 5), true, []change{{0, 4}, {1, 3}}},
 		{"to 0", limits{0, 0, 0}, sizedFor(10, 13, 8, 5), true, []change{{0, 0}, {1, 0}}},
 		{"Recreate is not proportional", limits{10, 0, 0}, sizedFor(5, 5, 3, 2), false, []change{{0, 3}, {1, 2}}},
+		{"Recreate to 0, no new ReplicaSet: not saturated", limits{0, 0, 0}, withoutNew(sizedFor(5, 5, 3, 2)), false, []change{{0, 3}, {1, 2}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -46,12 +46,13 @@ func (c *Controller) serviceChanged(object any) {
 }
 
 // endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
-// Service may have been deleted while no controller was running.
+// Service may have been deleted while no controller was running. The initial list may be stale, so
+// endpointsAdded also enqueues the keys of Endpoints that it receives before the workers start.
 //
 // For Endpoints that are created later, endpointsAdded calls endpointsObserved. The key is then
 // enqueued only if a sync waits for the event of these Endpoints.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
-	if key, ok := c.keyOf(object); ok && isInInitialList {
+	if key, ok := c.keyOf(object); ok && (isInInitialList || !c.HasSynced()) {
 		c.loop.Add(key)
 	}
 	c.endpointsObserved(object)

@@ -103,6 +103,10 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"tombstone without an object", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
 
 		{"Endpoints in the initial list", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
+		{"Endpoints added before all handlers have synced", func(r *fixture) {
+			r.synced = []cache.InformerSynced{func() bool { return false }}
+			r.endpointsAdded(newEndpoints(newService(), nil), false)
+		}, []string{web}},
 		{"Endpoints added later", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
 		{"Endpoints updated", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
 		{"awaited Endpoints added", func(r *fixture) {

@@ -15,6 +15,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// injectedFault ends the error message of each object that the policy of a fault denies.
+const injectedFault = "(injected fault)"
+
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
 // resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
 //

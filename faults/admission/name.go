@@ -147,7 +147,8 @@ func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 // fault fired.
 //
 // If the create fails, for example because the ReplicaSet exists already, the fault may try
-// again at a later request.
+// again at a later request. The create also fails while a fault admission-denied is active, which
+// then denies the controller's create too.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -162,11 +163,14 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 		n.taken = append(n.taken, set.Name)
 		n.env.Report.Fired(request.ID, ref, "created a ReplicaSet of this name with "+n.params.detail())
 		return
-	case !apierrors.IsAlreadyExists(err) && ctx.Err() == nil:
+	case !apierrors.IsAlreadyExists(err) && !deniedByFault(err) && ctx.Err() == nil:
 		n.env.Report.Failed(ref, fmt.Errorf("creating another ReplicaSet with the name of %s: %w", ref, err))
 	}
 	n.left++
 }
+
+// deniedByFault reports whether an error of the API server comes from the policy of a fault.
+func deniedByFault(err error) bool { return strings.Contains(err.Error(), injectedFault) }
 
 // detail describes the pod template of the ReplicaSet that the fault creates. The fault's "fired"
 // record in the history contains this text.

@@ -57,7 +57,7 @@ func newPending(params faults.Params) (faults.Fault, error) {
 		resource: schema.GroupResource{Resource: "pods/binding"},
 		// Only a Binding has a target. The policy also denies the ConfigMap of the probe.
 		expression: fmt.Sprintf("has(object.target) && !object.metadata.name.startsWith('%s')", p.Prefix),
-		message:    "bindings of pods are denied (injected fault)",
+		message:    "bindings of pods are denied " + injectedFault,
 		reason:     metav1.StatusReasonForbidden,
 	}}, nil
 }

@@ -54,7 +54,7 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	return &policy{denied: p.Resource, denyPolicy: denyPolicy{
 		resource:   resource,
 		expression: "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
-		message:    "objects with a controller are denied (injected fault)",
+		message:    "objects with a controller are denied " + injectedFault,
 		reason:     metav1.StatusReason(p.Reason),
 	}}, nil
 }

@@ -270,3 +270,24 @@ func TestPodPendingTwice(t *testing.T) {
 	healSecond()
 	l.awaitPod("web-late", ready)
 }
+
+// TestNameTakenDenied checks that the fault name-taken has no effect, and does not fail, while a
+// policy denies its ReplicaSets.
+func TestNameTakenDenied(t *testing.T) {
+	l := startLive(t)
+	owner := l.commit("web")
+	heal := l.inject("admission-denied", "{resource: replicasets.apps, reason: Forbidden}")
+	l.inject("name-taken", "{template: same, times: 1}")
+	for _, denied := range []bool{true, false} {
+		_, err := l.subject.AppsV1().ReplicaSets(l.namespace).Create(t.Context(), replicaSet("web-1", owner), metav1.CreateOptions{})
+		if denied != apierrors.IsForbidden(err) || denied == apierrors.IsAlreadyExists(err) {
+			t.Errorf("create with the policy %v: error %v; want Forbidden with it, and AlreadyExists without it", denied, err)
+		}
+		heal()
+	}
+	for _, record := range l.All() {
+		if record.Fault != nil && record.Fault.Event == history.FaultFailed {
+			t.Errorf("a fault failed: %s", record.Fault.Detail)
+		}
+	}
+}

@@ -73,6 +73,7 @@ type scaleDown struct {
 	now                     time.Time                // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate // by UID of the pod
 	allPodsKnown            bool                     // every pod of the owner is a candidate
+	controlled              bool                     // the owner was controlled by a Deployment when the scale-down began
 	// excess is the highest number of pods that the process may have needed to delete. The keys of
 	// scaleDown.sent are the UIDs of the pods for which the process sent a delete.
 	excess int
@@ -161,6 +162,7 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	if o == nil || state.selectorChanged {
 		return begun
 	}
+	begun.controlled = o.Controller.UID != ""
 	from := max(m.processTime-state.process.batchTime, ownerScaleDowns.lastAnswered-lag)
 	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
 	for uid, p := range state.process.view.controlled[state.uid] {
@@ -339,9 +341,10 @@ type ageOrder struct {
 // only if every pod of the owner is a candidate with a single cached version. If not, the
 // controller may have sorted pods or versions that the checker does not know.
 //
-// The checker compares no ages for the ReplicaSet of a Deployment.
+// The checker compares no ages for a ReplicaSet that a Deployment controls, or controlled when the
+// scale-down began.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
-	if o == nil || o.Controller.UID != "" {
+	if o == nil || c.controlled || o.Controller.UID != "" {
 		return ageOrder{}
 	}
 	var first *objects.Pod

@@ -66,6 +66,19 @@ func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history
 	return h.commit(history.Modified, changed)
 }
 
+// scaleDownOfDeployment builds a scale-down of a Deployment's ReplicaSet, and returns the ReplicaSet.
+// The process deletes the older of two pods, of which the other became ready much later.
+func (h *historyBuilder) scaleDownOfDeployment() *history.Object {
+	h.deployment("web", 2, nil)
+	rs := h.replicaSetOf("web", "v1", 2, 2)
+	old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)
+	h.deliver(old, h.setPodFields(h.podOf(rs, "Running"), podExcept(func(l *podFields) { l.readyFor = 10 * time.Second })))
+	h.wait(3 * time.Second)
+	h.deliver(h.scale(rs.Name, 1))
+	h.delete(old).answered(200)
+	return rs
+}
+
 func TestScaleDownOrder(t *testing.T) {
 	// deletesFirst returns a function that builds a scale-down from two pods to one. The process
 	// deletes the first pod and leaves the second.
@@ -122,13 +135,12 @@ func TestScaleDownOrder(t *testing.T) {
 			h.wait(3 * time.Second)
 		}},
 		{name: "pods of a Deployment: node ranks precede ages (coarse-ranking)", want: Pass, build: func(h *historyBuilder) {
-			h.deployment("web", 2, nil)
-			rs := h.replicaSetOf("web", "v1", 2, 2)
-			old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)
-			h.deliver(old, h.setPodFields(h.podOf(rs, "Running"), fresh))
+			h.scaleDownOfDeployment()
 			h.wait(3 * time.Second)
-			h.deliver(h.scale(rs.Name, 1))
-			h.delete(old).answered(200)
+		}},
+		{name: "pods of a Deployment that is deleted afterwards and orphans its ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			rs := h.scaleDownOfDeployment()
+			h.deliver(h.removeOwner(h.find(rs.Name)))
 			h.wait(3 * time.Second)
 		}},
 		{name: "not ready since a moment", want: Pass, build: func(h *historyBuilder) {

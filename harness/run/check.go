@@ -15,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -175,6 +176,15 @@ func missedFirings(counts []check.FaultCount) (missed []string) {
 	return missed
 }
 
+// controllerNames returns the names of the controllers under test. The result is empty if the default
+// controllers are under test.
+func controllerNames(spec *scenario.Scenario) []string {
+	if spec.Operator != nil && len(spec.Operator.Controllers) > 0 {
+		return kube.NamesOf(spec.Controllers())
+	}
+	return spec.Subject.Controllers
+}
+
 // summarize returns the content of the reports of a run, including the command that repeats the
 // run. checkDirectory adds the duration, the verdict and the counts of the faults.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
@@ -186,7 +196,7 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 		Scenario:    spec.Name,
 		Description: spec.Description,
 		Subject:     environment.Subject,
-		Controllers: spec.Subject.Controllers,
+		Controllers: controllerNames(spec),
 		Provider:    environment.Provider,
 		Seed:        environment.Seed,
 		Directory:   string(dir),
