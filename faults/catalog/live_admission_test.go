@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // replicaSet returns a ReplicaSet with 0 replicas. If owner is not nil, owner is the
