@@ -75,7 +75,7 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	}
 	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), readTail)
 	read := readTail
-	if w := logWindowAround(detail.Timeline); w != nil {
+	if w := logWindowAround(detail.Timeline, run.Results); w != nil {
 		read = w.read
 	}
 	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), read)

@@ -3,12 +3,15 @@ package reports
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
@@ -62,9 +65,12 @@ func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is the time range around the first violation of a run whose log lines the report page
-// shows.
-type logWindow struct{ from, to time.Time }
+// logWindow selects the log lines that the report page shows. These are the lines in a time range
+// around the first violation of a run, and the last earlier lines that name its object.
+type logWindow struct {
+	from, to time.Time
+	object   string // name of the violation's object; "" if the evidence names none
+}
 
 // These constants are the lengths of a logWindow before and after the first violation. The lines
 // before the violation show what led to it. The lines after the violation show how the controllers
@@ -74,21 +80,29 @@ const (
 	after  = time.Second
 )
 
-// logWindowAround returns the time range around a run's first violation. It returns nil if the run
-// has no violation or no timeline.
-func logWindowAround(t *timeline.Timeline) *logWindow {
-	if t == nil || len(t.Violations) == 0 {
+// namedLinesMax is the maximum number of lines before a logWindow that a report shows because they
+// name the violation's object. The cause of a liveness violation often lies minutes before its time,
+// which is the end of the run.
+const namedLinesMax = 20
+
+// logWindowAround returns the window around a run's first violation with the worst verdict; see
+// [timeline.WorstEvidence]. It returns nil if the run has no violation or no timeline.
+func logWindowAround(t *timeline.Timeline, results []check.Result) *logWindow {
+	violations := timeline.WorstEvidence(results)
+	if t == nil || len(violations) == 0 {
 		return nil
 	}
-	first := t.Violations[0].At
-	for _, v := range t.Violations {
-		first = min(first, v.At)
+	first := slices.MinFunc(violations, func(a, b check.Evidence) int { return cmp.Compare(a.At, b.At) })
+	at := t.Start.Time.Add(first.At)
+	w := &logWindow{from: at.Add(-before), to: at.Add(after)}
+	if first.Object != nil {
+		w.object = first.Object.Name
 	}
-	at := t.Start.Time.Add(first)
-	return &logWindow{at.Add(-before), at.Add(after)}
+	return w
 }
 
-// read returns those lines of a log file whose time is in the range w.
+// read returns those lines of a log file whose time is in the window, after the last earlier lines
+// that contain the name of the violation's object.
 //
 // A line without a time belongs to the line before it. If the lines have more than maxLogPart
 // bytes, read omits the earliest lines.
@@ -99,11 +113,17 @@ func (w *logWindow) read(path string) (Log, error) {
 	}
 	defer file.Close()
 	var kept []byte
-	within := false
+	var named [][]byte // the last earlier lines that name the object
+	within, earlier := false, false
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
 		if at, ok := timeOf(line, w.from); ok {
 			within = !at.Before(w.from) && !at.After(w.to)
+			earlier = at.Before(w.from)
+		}
+		if earlier && w.object != "" && bytes.Contains(line, []byte(w.object)) {
+			named = append(named, line)
+			named = named[max(0, len(named)-namedLinesMax):]
 		}
 		if within {
 			kept = append(kept, line...)
@@ -115,13 +135,18 @@ func (w *logWindow) read(path string) (Log, error) {
 			return Log{}, err
 		}
 	}
+	excerpt := fmt.Sprintf("From %s before the first violation to %s after it.", before, after)
+	if len(named) > 0 {
+		excerpt = fmt.Sprintf("The last earlier lines that contain %q (%d), and the lines from %s before the first violation to %s after it.", w.object, len(named), before, after)
+		kept = append(append(bytes.Join(named, nil), "…\n"...), kept...)
+	}
 	if omitted := len(kept) - maxLogPart; omitted > 0 {
 		kept = kept[omitted:]
 		kept = kept[bytes.IndexByte(kept, '\n')+1:]
 	}
 	return Log{
 		Name:    nameOf(path),
-		Excerpt: fmt.Sprintf("From %s before the first violation to %s after it.", before, after),
+		Excerpt: excerpt,
 		Text:    validUTF8(kept),
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
@@ -29,13 +30,13 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow checks that the page has the log lines around the first violation. Continuation lines
-// must be included.
+// TestWindow checks that the page has the log lines around the first violation with the worst
+// verdict, and earlier lines that name its object. Continuation lines must be included.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
-	w := logWindowAround(&timeline.Timeline{
-		Start:      history.Start{Time: start},
-		Violations: []timeline.Violation{{At: 40 * time.Second}, {At: 20 * time.Second}},
+	w := logWindowAround(&timeline.Timeline{Start: history.Start{Time: start}}, []check.Result{
+		{Verdict: check.KnownUpstream, Evidence: []check.Evidence{{At: 10 * time.Second}}},
+		{Verdict: check.Fail, Evidence: []check.Evidence{{At: 40 * time.Second}, {At: 20 * time.Second, Object: &history.Ref{Name: "line 3"}}}},
 	})
 	var lines []string
 	for second := range 60 {
@@ -49,10 +50,10 @@ func TestWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.Join(lines[2*17:2*22], "\n") + "\n"; log.Text != want {
+	if want := lines[2*3] + "\n…\n" + strings.Join(lines[2*17:2*22], "\n") + "\n"; log.Text != want {
 		t.Errorf("cut to the window:\n%s\nwant:\n%s", log.Text, want)
 	}
-	if logWindowAround(nil) != nil || logWindowAround(&timeline.Timeline{}) != nil {
+	if logWindowAround(nil, nil) != nil || logWindowAround(&timeline.Timeline{}, nil) != nil {
 		t.Error("a window without a violation")
 	}
 }

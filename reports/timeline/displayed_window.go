@@ -25,22 +25,37 @@ const dropEvery = 10_000
 // numbers (Seq) of the first and the last record.
 type window struct{ from, to int64 }
 
-// windowAround returns a window around the first violation. The argument limit is the number of
-// records in the window. Three quarters of the records are before the violation. A violation's
+// WorstEvidence returns the evidence of all results with the worst verdict that has any: fail before
+// known-upstream. A report shows the part of a run around the first of these violations.
+func WorstEvidence(results []check.Result) []check.Evidence {
+	for _, verdict := range []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream} {
+		var all []check.Evidence
+		for _, result := range results {
+			if result.Verdict == verdict {
+				all = append(all, result.Evidence...)
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}
+
+// windowAround returns a window around the first violation with the worst verdict; see
+// WorstEvidence. The argument limit is the number of records in the window. Three quarters of the records are before the violation. A violation's
 // position is the last record that its evidence cites.
 //
 // If there is no violation, or if its position is at most the limit, the window begins at record 1.
 // If the violation is near the end of that window, the window is up to a quarter longer.
 func windowAround(results []check.Result, limit int64) window {
 	first := int64(0)
-	for _, result := range results {
-		for _, e := range result.Evidence {
-			if len(e.Records) == 0 {
-				continue
-			}
-			if seen := slices.Max(e.Records); first == 0 || seen < first {
-				first = seen
-			}
+	for _, e := range WorstEvidence(results) {
+		if len(e.Records) == 0 {
+			continue
+		}
+		if seen := slices.Max(e.Records); first == 0 || seen < first {
+			first = seen
 		}
 	}
 	after := limit / 4

@@ -60,7 +60,7 @@ func TestDisplayedWindow(t *testing.T) {
 			x := longHistory()
 			var results []check.Result
 			for _, records := range test.seen {
-				results = append(results, check.Result{Check: "c", Evidence: []check.Evidence{{Records: records}}})
+				results = append(results, check.Result{Check: "c", Verdict: check.Fail, Evidence: []check.Evidence{{Records: records}}})
 			}
 			got, err := build(x.all(), results, test.most)
 			if err != nil {
@@ -168,7 +168,7 @@ func TestOutsideTheWindow(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := newHistory()
-			results := []check.Result{{}}
+			results := []check.Result{{Verdict: check.Fail}}
 			for _, at := range test.build(x) {
 				results[0].Evidence = append(results[0].Evidence, check.Evidence{Records: []int64{at}})
 			}
@@ -226,7 +226,7 @@ func TestDeletedBeforeTheWindow(t *testing.T) {
 	x.commit(history.Added, object(replicaSets, "db", 90, nil, `{"spec":{"replicas":3}}`))
 	x.request(1, "get", pods, "web", nil)
 	at := x.answer(1, 404)
-	got, err := build(x.all(), []check.Result{{Evidence: []check.Evidence{{Records: []int64{at}}}}}, 2)
+	got, err := build(x.all(), []check.Result{{Verdict: check.Fail, Evidence: []check.Evidence{{Records: []int64{at}}}}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -361,7 +361,7 @@ func TestViolations(t *testing.T) {
 	x.request(2, "create", pods, "", nil)
 	answer := x.answer(2, 201)
 	phase := x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
-	got := x.build(t, check.Result{Check: "no-writes-when-settled", Evidence: []check.Evidence{
+	got := x.build(t, check.Result{Check: "no-writes-when-settled", Verdict: check.Fail, Evidence: []check.Evidence{
 		{Summary: "first", Records: []int64{list}}, {Summary: "second", Records: []int64{list, answer, phase}},
 	}})
 	want := []Violation{
