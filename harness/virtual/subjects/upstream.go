@@ -72,6 +72,7 @@ var errExited = errors.New("kube-controller-manager exited and returned no error
 func configure(ctx context.Context, clientConfig *rest.Config, args []string) (*config.CompletedConfig, error) {
 	klog.OsExit = func(int) { runtime.Goexit() }
 	configz.Delete(app.ConfigzName) // an earlier replica of this process has registered it
+	releaseInformerNames()
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return nil, err
