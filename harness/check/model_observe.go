@@ -102,8 +102,8 @@ func (m *Model) request(r *history.Request) {
 		return
 	}
 	p := m.process(r.Subject)
-	if r.Verb == "watch" || r.Verb == "list" {
-		s := newWatchStream(p, watchScopeOf(r))
+	if scope := watchScopeOf(r); (r.Verb == "watch" || r.Verb == "list") && !scope.direct {
+		s := newWatchStream(p, scope)
 		m.streams[r.ID] = s
 		p.view.requestedAll[r.Resource] = p.view.requestedAll[r.Resource] || !s.scope.selective
 	}

@@ -27,6 +27,10 @@ type watchScope struct {
 	// selective is true if the request has a selector or names one object. An object that the
 	// response does not contain may then still exist.
 	selective bool
+	// direct is true for a list with a selector that no informer of client-go sends: the query has
+	// neither limit nor resourceVersion. The listed objects do not reach the cache. An example is the
+	// list of a Deployment's ReplicaSets that upstream sends when a pod was deleted.
+	direct bool
 	// initial is true for a watch with sendInitialEvents=true. The first events of such a watch
 	// take the place of a list.
 	initial bool
@@ -42,6 +46,7 @@ func watchScopeOf(r *history.Request) watchScope {
 		return scope
 	}
 	scope.selective = r.Name != "" || query.Has("fieldSelector") || query.Has("labelSelector")
+	scope.direct = r.Verb == "list" && scope.selective && !query.Has("limit") && !query.Has("resourceVersion")
 	scope.initial = query.Get("sendInitialEvents") == "true"
 	return scope
 }

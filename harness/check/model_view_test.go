@@ -150,3 +150,31 @@ func TestCachedPodStates(t *testing.T) {
 		t.Errorf("after the process was idle: -want +got:\n%s", diff)
 	}
 }
+
+// TestDirectList checks that only a list with a selector and without the parameters of an informer
+// counts as direct. The listed objects must not reach the cache.
+func TestDirectList(t *testing.T) {
+	for query, direct := range map[string]bool{
+		"labelSelector=app%3Dweb":                             true,
+		"fieldSelector=spec.nodeName%3Dnode-0":                true,
+		"labelSelector=app%3Dweb&limit=500&resourceVersion=0": false,
+		"labelSelector=app%3Dweb&resourceVersion=7":           false,
+		"limit=500": false,
+		"":          false,
+	} {
+		h := newHistoryBuilder()
+		h.listPart(objects.ReplicaSetResource, query, []history.Object{*deliveredReplicaSet(newHistoryBuilder(), 3)})
+		model := newModel(testSettings)
+		for record, err := range h.all() {
+			if err == nil {
+				err = model.observe(record)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cached := len(model.processes[h.subject].view.owners); (cached == 0) != direct {
+			t.Errorf("list with the query %q: %d ReplicaSets in the cache; want none only for a direct list", query, cached)
+		}
+	}
+}
