@@ -101,8 +101,8 @@ func logWindowAround(t *timeline.Timeline, results []check.Result) *logWindow {
 	return w
 }
 
-// read returns those lines of a log file whose time is in the window, after the last earlier lines
-// that contain the name of the violation's object.
+// read returns those lines of a log file whose time is in the window. The last earlier lines that
+// contain the name of the violation's object precede them.
 //
 // A line without a time belongs to the line before it. If the lines have more than maxLogPart
 // bytes, read omits the earliest lines.

@@ -30,8 +30,8 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow checks that the page has the log lines around the first violation with the worst
-// verdict, and earlier lines that name its object. Continuation lines must be included.
+// TestWindow checks that the page has the log lines around the first violation that failed. It must
+// also have earlier lines that name the violation's object, and continuation lines.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	w := logWindowAround(&timeline.Timeline{Start: history.Start{Time: start}}, []check.Result{

@@ -33,7 +33,9 @@ var maxSurgeCheck = Check{
 // these versions allows the write.
 type maxSurgeChecker struct{ findings }
 
-func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }
+func newMaxSurgeChecker(s Settings) Checker {
+	return &maxSurgeChecker{findings{upstream: s.Upstream}}
+}
 
 func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
 	s := checkableScaling(m)
@@ -51,8 +53,28 @@ func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
 	if lowest <= limit {
 		return
 	}
-	checker.addViolation(func() Evidence {
+	describe := func() Evidence {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s up to %d, for a total of %d replicas", s.name, s.to, lowest),
 			fmt.Sprintf("at most %d replicas in all ReplicaSets of the Deployment (replicas + maxSurge)", limit))
-	})
+	}
+	if s.growsInScaleDown() {
+		checker.addKnownViolation(proportionalGrowth, describe)
+		return
+	}
+	checker.addViolation(describe)
+}
+
+// growsInScaleDown reports whether the process scaled the ReplicaSet up to its share in a
+// proportional scale-down. In such a scale-down, all ReplicaSets together have more replicas than
+// allowed.
+func (s *scaling) growsInScaleDown() bool {
+	for _, d := range s.deployments {
+		for _, sets := range s.replicaSetStates {
+			set := findByName(sets, s.name)
+			if set != nil && scalingPending(d, sets) && sumOf(sets, specReplicas) > d.MaxPods() && s.to == proportionalShare(d, set, d.MaxPods()) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -89,6 +89,12 @@ var (
 		Reproduce:   "The watch of pods lags, so status.availableReplicas of the old ReplicaSet is above its spec.replicas. The controller removes all pods of an older ReplicaSet, none of which is available. In the same sync, it takes the pods beyond spec.replicas for a surplus.",
 		Check:       "max-unavailable",
 	}
+	proportionalGrowth = &KnownIssue{
+		Slug:        "proportional-growth",
+		Description: "While a Deployment with too many replicas is scaled down in proportion, the controller scales a ReplicaSet up whose max-replicas annotation is from a smaller size.",
+		Reproduce:   "The watch of ReplicaSets lags while a Deployment is scaled up and rolled out twice. Three ReplicaSets then have all replicas, and the first one has the annotation of the former size. The controller does not limit a share to the direction of the scaling.",
+		Check:       "max-surge",
+	}
 	earlyLeftovers = &KnownIssue{
 		Slug:        "early-leftovers",
 		Description: "At its start, the controller deletes the Endpoints of a Service that is not in its cache yet.",
@@ -136,7 +142,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey, staleEndpointsCache}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, proportionalGrowth, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey, staleEndpointsCache}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.

@@ -47,6 +47,20 @@ func buildStaleAvailability(h *historyBuilder, unavailable bool, size int) {
 	h.resize(h.find("web-v1"), size).applyAndAnswer()
 }
 
+// buildProportionalGrowth builds three ReplicaSets, which have 14 replicas together. At most 7 are
+// allowed. The process scales the first of them from 4 to the given size. The parameter desired is
+// the desired-replicas annotation of this ReplicaSet.
+func buildProportionalGrowth(h *historyBuilder, desired, size int) {
+	h.deployment("web", 5, rollingUpdate(2, "25%"))
+	first := newReplicaSetOf("web", "v1", 4, desired)
+	first.Annotations[objects.MaxReplicasAnnotation] = "5"
+	h.deliver(h.commit(history.Added, first))
+	h.replicaSetOfSize("web", "v2", 5, 0, 5)
+	h.replicaSetOfSize("web", "v3", 5, 0, 5)
+	h.rollTo("web", "v3")
+	h.resize(h.find("web-v1"), size).applyAndAnswer()
+}
+
 // buildNamesakeStatus builds a status write for a new ReplicaSet that has the name of a deleted
 // ReplicaSet.
 //
@@ -639,6 +653,9 @@ func TestKnownIssues(t *testing.T) {
 			h.list(objects.ReplicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 		}), droppedKey, "rollout-complete"},
+		{"a ReplicaSet grows to its share while all are scaled down in proportion", func(h *historyBuilder) { buildProportionalGrowth(h, 4, 6) }, proportionalGrowth, "max-surge"},
+		{"a ReplicaSet grows above its share while all are scaled down in proportion", func(h *historyBuilder) { buildProportionalGrowth(h, 4, 7) }, nil, "max-surge"},
+		{"a ReplicaSet grows while no scaling is pending", func(h *historyBuilder) { buildProportionalGrowth(h, 5, 6) }, nil, "max-surge"},
 		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by one", func(h *historyBuilder) { buildStaleAvailability(h, true, 7) }, staleAvailability, "max-unavailable"},
 		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down, and no other has an unavailable pod", func(h *historyBuilder) { buildStaleAvailability(h, false, 7) }, nil, "max-unavailable"},
 		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by two", func(h *historyBuilder) { buildStaleAvailability(h, true, 6) }, nil, "max-unavailable"},
