@@ -263,22 +263,6 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 	return ordered, true
 }
 
-// proportionalShare returns the size that a ReplicaSet should get in proportion to its current
-// size.
-//
-// The number total is the sum of the sizes of all ReplicaSets after scaling. Because each share is
-// rounded, the sum of all shares may differ from total.
-func proportionalShare(d *objects.Deployment, set *objects.Owner, total int) int {
-	before := set.MaxReplicas
-	if before <= 0 { // the ReplicaSet has no max-replicas annotation
-		before = d.Status.Replicas
-	}
-	if before <= 0 {
-		return set.Replicas
-	}
-	return int(math.Round(float64(set.Replicas) * float64(total) / float64(before)))
-}
-
 // sharesConflict reports whether some ReplicaSets have to scale up while others have to scale
 // down.
 //

@@ -94,6 +94,7 @@ var (
 		Description: "While a Deployment with too many replicas is scaled down in proportion, the controller scales a ReplicaSet up whose max-replicas annotation is from a smaller size.",
 		Reproduce:   "The watch of ReplicaSets lags while a Deployment is scaled up and rolled out twice. Three ReplicaSets then have all replicas, and the first one has the annotation of the former size. The controller does not limit a share to the direction of the scaling.",
 		Check:       "max-surge",
+		Slow:        true,
 	}
 	earlyLeftovers = &KnownIssue{
 		Slug:        "early-leftovers",

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -173,4 +174,20 @@ func checkableScaling(m *Model) *scaling {
 // this.
 func (s *scaling) isRollingUpdate() bool {
 	return every(s.deployments, func(d *objects.Deployment) bool { return !d.Recreate && !d.Terminating })
+}
+
+// proportionalShare returns the size that a ReplicaSet should get in proportion to its current
+// size.
+//
+// The number total is the sum of the sizes of all ReplicaSets after scaling. Because each share is
+// rounded, the sum of all shares may differ from total.
+func proportionalShare(d *objects.Deployment, set *objects.Owner, total int) int {
+	before := set.MaxReplicas
+	if before <= 0 { // the ReplicaSet has no max-replicas annotation
+		before = d.Status.Replicas
+	}
+	if before <= 0 {
+		return set.Replicas
+	}
+	return int(math.Round(float64(set.Replicas) * float64(total) / float64(before)))
 }
