@@ -27,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
 
@@ -63,9 +64,10 @@ const (
 )
 
 // startControllers starts controllers of the control plane that are not under test, such as the
-// garbage collector. The caller must call the returned function stop, also after an error. The
+// garbage collector. The parameter tested contains the controllers under test, or nothing for the
+// default ones. The caller must call the returned function stop, also after an error. The
 // function is nil if nothing was started.
-func startControllers(ctx context.Context, config *rest.Config) (stop func(), err error) {
+func startControllers(ctx context.Context, config *rest.Config, tested []kube.Controller) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -102,7 +104,14 @@ func startControllers(ctx context.Context, config *rest.Config) (stop func(), er
 	if err != nil {
 		return stop, fmt.Errorf("creating the quota controller: %w", err)
 	}
+	workload, err := newWorkloadControllers(ctx, client, typed, tested)
+	if err != nil {
+		return stop, err
+	}
 
+	for _, c := range workload {
+		group.Go(func() { c.Run(ctx, workloadWorkers) })
+	}
 	group.Go(func() { collector.Sync(ctx, client.Discovery(), never) })
 	group.Go(func() { collector.Run(ctx, gcWorkers, syncTimeout) })
 	group.Go(func() { accounts.Run(ctx, 1) })

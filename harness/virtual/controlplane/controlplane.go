@@ -47,7 +47,7 @@ var (
 )
 
 // Start starts a control plane in virtual time. The seed determines the latency of requests. Of the
-// options, Start uses only Nodes, PodStartDelay and PodStopDelay. The caller must have called
+// options, Start uses only Nodes, PodStartDelay, PodStopDelay and Controllers. The caller must have called
 // [apiserver.Prepare] outside of the bubble of testing/synctest.
 func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
 	moveIntoBubble()
@@ -60,7 +60,7 @@ func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	var err error
-	if c.stop, err = startControllers(context.WithoutCancel(ctx), c.component("kube-controller-manager")); err != nil {
+	if c.stop, err = startControllers(context.WithoutCancel(ctx), c.component("kube-controller-manager"), o.Controllers); err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
 	scheduler, schedulerErr := kubernetes.NewForConfig(c.component("kube-scheduler"))

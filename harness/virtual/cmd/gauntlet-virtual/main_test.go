@@ -15,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -129,6 +130,35 @@ func TestLibrary(t *testing.T) {
 		spec, ok := library.Find(name)
 		if !ok {
 			t.Fatalf("no scenario %s", name)
+		}
+		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+			t.Run(name+" "+target.String(), func(t *testing.T) { checkVerdict(t, program, spec, target, check.Pass) })
+		}
+	}
+}
+
+// TestOneController tests each default controller alone. The control plane must run the others.
+func TestOneController(t *testing.T) {
+	program := gauntlet(t)
+	for _, name := range kube.DefaultControllers() {
+		spec, err := scenario.Parse(name+".yaml", []byte(`
+name: one-controller
+subject: {controllers: [`+name+`]}
+workload:
+  - create: {kind: ReplicationController, name: old, replicas: 2}
+    await: {until: ready}
+  - create: {kind: Deployment, name: web, replicas: 3}
+    await: {until: complete}
+  - create: {kind: Service, name: web, selector: {app: web}}
+    await: {until: served}
+  - scale: {kind: ReplicationController, name: old, replicas: 1}
+  - rollout: {kind: Deployment, name: web, version: v2}
+    await: {until: complete}
+faults:
+  - watch-delay: {resource: pods, delay: 50ms}
+`))
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 			t.Run(name+" "+target.String(), func(t *testing.T) { checkVerdict(t, program, spec, target, check.Pass) })
