@@ -21,7 +21,8 @@ type Lesson struct {
 	// the end, and whether a step failed.
 	Observer *baseline.Observer
 
-	commits []history.Version // the resourceVersions of all commits in order, except those of leases and Events
+	commits []history.Version  // the resourceVersions of all commits in order, except those of leases and Events
+	created map[string][]int64 // by key of an object: the positions of its creations in the history, ascending
 }
 
 // LearntWrite is a write of the controllers under test, with the watch events on which the write
@@ -105,7 +106,7 @@ type sentWrite struct {
 // access reviews; see [history.Request.IsWrite]. It returns an error only if the history cannot be
 // read.
 func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
-	l := &learner{lesson: Lesson{Observer: baseline.NewObserver()}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
+	l := &learner{lesson: Lesson{Observer: baseline.NewObserver(), created: map[string][]int64{}}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
 	for record, err := range records {
 		if err != nil {
 			return nil, err
@@ -134,6 +135,10 @@ func (l *learner) observe(r *history.Record) {
 		l.begun = true
 		l.late = r.Phase.Name != history.PhaseChaos
 	case r.Commit != nil:
+		if r.Commit.Type == history.Added {
+			key := r.Commit.Object.Ref.String()
+			l.lesson.created[key] = append(l.lesson.created[key], r.Seq)
+		}
 		l.commit(r.Commit)
 	case r.List != nil:
 		for i := range r.List.Items {

@@ -200,6 +200,9 @@ func TestRefers(t *testing.T) {
 	}
 }
 
+// withoutLater is the reason for which the plan has no place for a stale view.
+const withoutLater = "the subject does not write the same object again, and nobody creates the object again that the subject deletes"
+
 // TestPlan checks which places are pruned, and for which reasons.
 func TestPlan(t *testing.T) {
 	rs, changed, ended := replicaSet(10, 1), replicaSet(14, 2), replicaSet(20, 2)
@@ -254,7 +257,18 @@ func TestPlan(t *testing.T) {
 			"a stale view", explore.Stale,
 			begin().deliver(history.Added, rs).write("update", "status", rs, replicaSet(12, 1)).deliver(history.Modified, changed).write("update", "status", changed, replicaSet(15, 2)),
 			[]string{"stale at ADDED event of replicasets.apps web number 1, restart after update of replicasets.apps/status web number 2"},
-			map[string]int{"the subject does not write the same object again": 1},
+			map[string]int{withoutLater: 1},
+		},
+		{
+			"a stale view of an object that others create again", explore.Stale,
+			begin().deliver(history.Added, rs).deliver(history.Added, pod("web-a", 9)).write("delete", "", pod("web-a", 9), pod("web-a", 12)).deliver(history.Modified, changed).
+				add(history.Record{Commit: &history.Commit{Type: history.Added, Object: pod("web-a", 16)}}).
+				write("update", "", object("configmaps", "other", 9, `{}`), object("configmaps", "other", 17, `{"data":{}}`)),
+			[]string{"stale at ADDED event of replicasets.apps web number 1, restart after update of configmaps other number 1"},
+			map[string]int{
+				"the object does not change before a later write, so that the subject would restart with current objects": 1,
+				"the subject sends no write between the event and the next event of the same object":                      1,
+			},
 		},
 		{
 			"a view that is not stale", explore.Stale,

@@ -52,7 +52,7 @@ const (
 	superseded   = "the subject sends no write between the event and the next event of the same object"
 	last         = "the event is the last one of the object, so that the subject must receive it"
 	current      = "the object does not change before a later write, so that the subject would restart with current objects"
-	withoutLater = "the subject does not write the same object again"
+	withoutLater = "the subject does not write the same object again, and nobody creates the object again that the subject deletes"
 )
 
 // NewPlan returns the plan of a search. The plan has the places that the search tries, and the
@@ -184,9 +184,9 @@ func (e *LearntEvent) cannotMatter() string {
 // addStale adds places with the action stale. At such a place, the controllers restart and list
 // outdated objects, so that they may repeat a write.
 //
-// A place needs a watch event on which the repeated write depends, and a later write of the same
-// object. The restart follows the later write, and the list shows the objects as they were at the
-// event.
+// A place needs a watch event on which the repeated write depends, and a later write; see
+// laterWrites. The restart follows the later write, and the list shows the objects as they were at
+// the event.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -211,25 +211,46 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object again, after a write that may depend on the
-// event e. If a controller restarts after such a later write, and lists the objects as they were at
-// the event, it may repeat the earlier write.
+// laterWrites returns the writes after which a restarted controller may repeat an earlier write. The
+// earlier write depends on the event e, and the controller lists the objects as they were at that
+// event. The result contains:
+//
+//   - each later write that changes the same object again
+//   - the first later write after somebody has created an object again that the controller deleted.
+//     An example is the PersistentVolumeClaim of a StatefulSet that was deleted and created again.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
+	deleted := map[string]int64{} // by key: the position of the last delete that depends on the event
 	var later []*LearntWrite
 	for i := e.Writes[0]; i < len(l.Writes); i++ {
 		w := &l.Writes[i]
 		if !w.Changed {
 			continue
 		}
-		if objects[w.object] {
+		recreated := false
+		for key, at := range deleted {
+			if l.createdBetween(key, at, w.order) {
+				recreated = true
+				delete(deleted, key)
+			}
+		}
+		if recreated || objects[w.object] {
 			later = append(later, w)
 		}
 		if slices.Contains(e.Writes, i) {
 			objects[w.object] = true
+			if w.Verb == "delete" {
+				deleted[w.object] = w.order
+			}
 		}
 	}
 	return later
+}
+
+// createdBetween reports whether an object with the given key was created between two positions in
+// the history.
+func (l *Lesson) createdBetween(key string, from, to int64) bool {
+	return slices.ContainsFunc(l.created[key], func(at int64) bool { return at > from && at < to })
 }
 
 // breadthFirst orders the places of faults so that even a small budget tries places of every sort.
