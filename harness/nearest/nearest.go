@@ -3,14 +3,21 @@
 package nearest
 
 import (
+	"slices"
 	"strings"
 )
 
 // Name returns the name that is most similar to a word, or "" if none is similar. A similar name
-// differs from the word by few typing errors, or contains it. Case does not matter.
+// has the same parts in another order, such as a-b and b-a, differs from the word by few typing
+// errors, or contains it. Case does not matter.
 func Name(word string, names []string) string {
 	if word = strings.ToLower(word); word == "" {
 		return ""
+	}
+	for _, name := range names {
+		if slices.Equal(parts(word), parts(name)) {
+			return name
+		}
 	}
 	best, least := "", 1+len(word)/3 // one typing error is allowed, and one more for each three letters
 	for _, name := range names {
@@ -27,6 +34,11 @@ func Name(word string, names []string) string {
 		}
 	}
 	return best
+}
+
+// parts returns the parts of a name that hyphens separate, sorted and in lower case.
+func parts(name string) []string {
+	return slices.Sorted(strings.SplitSeq(strings.ToLower(name), "-"))
 }
 
 // partMin is the minimum length of a word for which Name also returns names that contain the

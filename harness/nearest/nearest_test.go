@@ -12,6 +12,7 @@ func TestName(t *testing.T) {
 		{"unavailable", "max-unavailable"},
 		{"stat", "status"},
 		{"slowstart", "slow-start"},
+		{"Start-slow", "slow-start"},
 		{"pods", ""},
 		{"a", ""}, // each name contains this letter, so no name is nearest
 		{"", ""},

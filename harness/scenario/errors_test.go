@@ -162,7 +162,7 @@ func TestParseErrors(t *testing.T) {
 
 		// Invalid faults
 		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire"},
-		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found the fields "form" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
+		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found the fields "form" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; did you mean for?`},
 		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
 		{"parameters as text", minimal + "faults:\n  - pod-churn: hard\n", `x.yaml:6:16: faults[0].pod-churn: found "hard"; expected a mapping of parameters`},
 		{"fault before the start", minimal + "faults:\n  - pod-churn: {}\n    from: -1s\n", "x.yaml:7:11: faults[0].from: found -1s; expected a duration from 0s to 10m0s"},

@@ -1,10 +1,14 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Params has the parameters of one fault as YAML nodes. The fault type calls [Params.Decode] to
@@ -151,7 +155,9 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 // expected is the end of the error message.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
-		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s", field.name, f.Name, expected)
+		options := slices.Sorted(maps.Keys(f.options()))
+		suggestion := cmp.Or(nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
+		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s%s", field.name, f.Name, expected, suggestion)
 	}
 	f.Name = field.name
 	f.Params = Params{source: d.source, fault: field.name, at: field.position}
