@@ -262,11 +262,16 @@ func TestPlan(t *testing.T) {
 		{
 			"a stale view of an object that others create again", explore.Stale,
 			begin().deliver(history.Added, rs).deliver(history.Added, pod("web-a", 9)).write("delete", "", pod("web-a", 9), pod("web-a", 12)).deliver(history.Modified, changed).
+				write("update", "", object("configmaps", "early", 9, `{}`), object("configmaps", "early", 13, `{"data":{}}`)).
+				write("update", "", object("configmaps", "cause", 9, `{}`), object("configmaps", "cause", 14, `{"data":{}}`)).
 				add(history.Record{Commit: &history.Commit{Type: history.Added, Object: pod("web-a", 16)}}).
 				write("update", "", object("configmaps", "other", 9, `{}`), object("configmaps", "other", 17, `{"data":{}}`)),
-			[]string{"stale at ADDED event of replicasets.apps web number 1, restart after update of configmaps other number 1"},
+			[]string{
+				"stale at ADDED event of replicasets.apps web number 1, restart after update of configmaps cause number 1",
+				"stale at ADDED event of replicasets.apps web number 1, restart after update of configmaps other number 1",
+			},
 			map[string]int{
-				"the object does not change before a later write, so that the subject would restart with current objects": 1,
+				"the object does not change before a later write, so that the subject would restart with current objects": 2,
 				"the subject sends no write between the event and the next event of the same object":                      1,
 			},
 		},

@@ -216,41 +216,58 @@ func (p *planner) addStale() {
 // event. The result contains:
 //
 //   - each later write that changes the same object again
-//   - the first later write after somebody has created an object again that the controller deleted.
-//     An example is the PersistentVolumeClaim of a StatefulSet that was deleted and created again.
+//   - if somebody creates an object again that the controller deleted: the last write before that,
+//     which may cause the creation, and the first write after it. An example is the
+//     PersistentVolumeClaim of a StatefulSet that was deleted and created again.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
-	deleted := map[string]int64{} // by key: the position of the last delete that depends on the event
 	var later []*LearntWrite
 	for i := e.Writes[0]; i < len(l.Writes); i++ {
 		w := &l.Writes[i]
 		if !w.Changed {
 			continue
 		}
-		recreated := false
-		for key, at := range deleted {
-			if l.createdBetween(key, at, w.order) {
-				recreated = true
-				delete(deleted, key)
-			}
-		}
-		if recreated || objects[w.object] {
+		if objects[w.object] || l.besideCreation(e, w) {
 			later = append(later, w)
 		}
 		if slices.Contains(e.Writes, i) {
 			objects[w.object] = true
-			if w.Verb == "delete" {
-				deleted[w.object] = w.order
-			}
 		}
 	}
 	return later
 }
 
-// createdBetween reports whether an object with the given key was created between two positions in
-// the history.
-func (l *Lesson) createdBetween(key string, from, to int64) bool {
-	return slices.ContainsFunc(l.created[key], func(at int64) bool { return at > from && at < to })
+// besideCreation reports whether a write is the last before, or the first after, certain creations.
+// These create an object again that the controller had deleted because of the event e.
+func (l *Lesson) besideCreation(e *LearntEvent, w *LearntWrite) bool {
+	for _, i := range e.Writes {
+		deletion := &l.Writes[i]
+		if deletion.Verb != "delete" || !deletion.Changed || w.order <= deletion.order {
+			continue
+		}
+		at := l.createdAfter(deletion)
+		if at > 0 && (w.order < at && !l.changesBetween(w.order, at) || w.order > at && !l.changesBetween(at, w.order)) {
+			return true
+		}
+	}
+	return false
+}
+
+// createdAfter returns the position in the history of the first creation of the written object after
+// the write. It returns 0 if there is none.
+func (l *Lesson) createdAfter(w *LearntWrite) int64 {
+	for _, at := range l.created[w.object] {
+		if at > w.order {
+			return at
+		}
+	}
+	return 0
+}
+
+// changesBetween reports whether the controllers under test changed an object between two positions
+// in the history.
+func (l *Lesson) changesBetween(from, to int64) bool {
+	return slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Changed && w.order > from && w.order < to })
 }
 
 // breadthFirst orders the places of faults so that even a small budget tries places of every sort.
