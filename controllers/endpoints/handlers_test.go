@@ -104,10 +104,12 @@ func TestEnqueuedKeys(t *testing.T) {
 
 		{"Endpoints in the initial list", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
 		{"Endpoints added before all handlers have synced", func(r *fixture) {
-			r.synced = []cache.InformerSynced{func() bool { return false }}
 			r.endpointsAdded(newEndpoints(newService(), nil), false)
 		}, []string{web}},
-		{"Endpoints added later", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), false) }, nil},
+		{"Endpoints added later", func(r *fixture) {
+			r.synced = nil // all handlers have received their initial lists
+			r.endpointsAdded(newEndpoints(newService(), nil), false)
+		}, nil},
 		{"Endpoints updated", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
 		{"awaited Endpoints added", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
