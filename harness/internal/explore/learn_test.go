@@ -172,6 +172,8 @@ func TestRefers(t *testing.T) {
 	labeled := object("pods", "loose", 11, `{}`)
 	labeled.Labels = map[string]string{"app": "web"}
 	widget := object("widgets.example.com", "one", 10, `{"spec":{"secretName":"password"}}`)
+	marked := object("persistentvolumeclaims", "data", 11, `{}`)
+	marked.Labels = map[string]string{"cluster": "one"}
 	elsewhere := object("secrets", "password", 11, "")
 	elsewhere.Namespace = "other"
 	tests := []struct {
@@ -182,6 +184,7 @@ func TestRefers(t *testing.T) {
 		{"the object itself", widget, widget, true},
 		{"an owner", widget, owned, true},
 		{"an owned object", owned, widget, true},
+		{"an object with a label that has the name", widget, marked, true},
 		{"another object without a reference", object("configmaps", "other", 11, `{}`), widget, false},
 		{"an object named in a field", object("secrets", "password", 11, ""), widget, true},
 		{"the same name in another namespace", elsewhere, widget, false},

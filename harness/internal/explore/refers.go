@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ type knownObjects struct {
 type knownObject struct {
 	*history.Object
 	selector labels.Selector // nil if the object has none
-	names    []string        // the values of those fields of the object that contain names
+	names    []string        // the values of fields that contain names and, for an object without owners, of labels
 }
 
 func newKnownObjects() *knownObjects {
@@ -114,7 +115,8 @@ func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 
 // refersTo reports whether an object refers to another object. A reference is an ownerReference,
 // or a selector that matches the other object. A field with the other object's name is a reference
-// too.
+// too, and so is a label with this name on an object without owners. Operators mark objects with
+// labels that must outlive an owner, such as PersistentVolumeClaims.
 func (o *knownObject) refersTo(other *knownObject) bool {
 	if slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == other.UID && owner.UID != "" }) {
 		return true
@@ -129,6 +131,9 @@ func (o *knownObject) refersTo(other *knownObject) bool {
 // Through the selector and the names, the object may refer to other objects.
 func withReferences(o *history.Object) *knownObject {
 	known := &knownObject{Object: o}
+	if len(o.Owners) == 0 {
+		known.names = slices.Collect(maps.Values(o.Labels))
+	}
 	var body map[string]any
 	if json.Unmarshal(o.Body, &body) != nil {
 		return known // a Secret has no body in the history
@@ -141,7 +146,7 @@ func withReferences(o *history.Object) *knownObject {
 	if json.Unmarshal(o.Body, &spec) == nil {
 		known.selector = parseSelector(spec.Spec.Selector)
 	}
-	known.names = namesIn(body, "", nil)
+	known.names = namesIn(body, "", known.names)
 	return known
 }
 
