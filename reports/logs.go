@@ -104,8 +104,8 @@ func logWindowAround(t *timeline.Timeline, results []check.Result) *logWindow {
 // read returns those lines of a log file whose time is in the window. The last earlier lines that
 // contain the name of the violation's object precede them.
 //
-// A line without a time belongs to the line before it. If the lines have more than maxLogPart
-// bytes, read omits the earliest lines.
+// A line without a time belongs to the line before it. If the lines of the window or the earlier
+// lines have more than maxLogPart bytes, read omits the earliest of them.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *logWindow) read(path string) (Log, error) {
 			within = !at.Before(w.from) && !at.After(w.to)
 			earlier = at.Before(w.from)
 		}
-		if earlier && w.object != "" && bytes.Contains(line, []byte(w.object)) {
+		if earlier && w.object != "" && containsName(line, w.object) {
 			named = append(named, line)
 			named = named[max(0, len(named)-namedLinesMax):]
 		}
@@ -135,20 +135,47 @@ func (w *logWindow) read(path string) (Log, error) {
 			return Log{}, err
 		}
 	}
+	kept = lastLines(kept)
 	excerpt := fmt.Sprintf("From %s before the first violation to %s after it.", before, after)
 	if len(named) > 0 {
 		excerpt = fmt.Sprintf("The last earlier lines that contain %q (%d), and the lines from %s before the first violation to %s after it.", w.object, len(named), before, after)
-		kept = append(append(bytes.Join(named, nil), "…\n"...), kept...)
-	}
-	if omitted := len(kept) - maxLogPart; omitted > 0 {
-		kept = kept[omitted:]
-		kept = kept[bytes.IndexByte(kept, '\n')+1:]
+		kept = append(append(lastLines(bytes.Join(named, nil)), "…\n"...), kept...)
 	}
 	return Log{
 		Name:    nameOf(path),
 		Excerpt: excerpt,
 		Text:    validUTF8(kept),
 	}, nil
+}
+
+// containsName reports whether a line contains a name that is not part of a longer name. For
+// example, the line "web-1" contains web, and the line "webhook" does not.
+func containsName(line []byte, name string) bool {
+	for rest := line; ; {
+		i := bytes.Index(rest, []byte(name))
+		if i < 0 {
+			return false
+		}
+		after := rest[i+len(name):]
+		if (i == 0 || !isLetterOrDigit(rest[i-1])) && (len(after) == 0 || !isLetterOrDigit(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func isLetterOrDigit(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// lastLines returns the last whole lines of a text, as many as fit in maxLogPart bytes.
+func lastLines(text []byte) []byte {
+	omitted := len(text) - maxLogPart
+	if omitted <= 0 {
+		return text
+	}
+	text = text[omitted:]
+	return text[bytes.IndexByte(text, '\n')+1:]
 }
 
 // These patterns match the time in a log line. klogTime is for klog's text format, and jsonTime

@@ -116,7 +116,7 @@ func failed(scenario string) Run {
 // withoutContract returns a run in which only one of the four controllers is under test. Most
 // contract checks do not apply to this run.
 func withoutContract() Run {
-	const missing = "no controller under test has the trait "
+	const missing = check.InapplicablePrefix
 	r := run("services", check.Pass, "3 checks held, 3 not exercised",
 		result("process-alive", check.Pass, 4, "no process died"),
 		result("endpoints-exact", check.Pass, 7, "every Endpoints matches its Service"),

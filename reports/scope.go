@@ -3,9 +3,9 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // generalScope and contractScope are the texts that reports show for the scope of a check. The
@@ -29,37 +29,20 @@ func scopeOf(id string) string {
 	return contractScope
 }
 
-// appliesTo reports whether a check applies to at least one of the controllers. It also returns
-// true if this version of gauntlet does not know the check.
-func appliesTo(id string, controllers []kube.Controller) bool {
-	c, ok := check.Find(id)
-	return !ok || c.Scope.AppliesTo(controllers)
-}
-
 // listedResults returns the run's results in two lists, each with the worst verdict first. The
 // results in the first list have a row in the table of checks.
 //
 // The list inapplicable has unexercised checks that apply only to controllers that are not under
 // test. Reports show these checks apart from the table.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
-	controllers := r.controllersWithContract()
 	for _, result := range r.sortedResults() {
-		if result.Verdict == check.NotExercised && !appliesTo(result.Check, controllers) {
+		if result.Verdict == check.NotExercised && strings.HasPrefix(result.Reason, check.InapplicablePrefix) {
 			inapplicable = append(inapplicable, result)
 		} else {
 			listed = append(listed, result)
 		}
 	}
 	return listed, inapplicable
-}
-
-// controllersWithContract returns the controllers under test that package kube knows. It leaves out
-// the controllers of an operator, which have no contract.
-func (r *Run) controllersWithContract() []kube.Controller {
-	if len(r.Controllers) == 0 {
-		return kube.OrDefault(nil)
-	}
-	return slices.DeleteFunc(slices.Clone(kube.Controllers), func(c kube.Controller) bool { return !slices.Contains(r.Controllers, c.Name) })
 }
 
 // countInapplicable returns a text that says how many checks are for controllers that are not

@@ -89,6 +89,7 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	}
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{resource: c.endpoints})
 	c.loop = workloop.New(queue, c.sync)
+	c.loop.BeforeWork = c.enqueueLeftovers
 	// Add the event handlers last: the informers may call them from now on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)

@@ -30,8 +30,8 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 			UpdateFunc: func(old, object any) { c.podChanged(old.(*corev1.Pod), object.(*corev1.Pod)) },
 			DeleteFunc: c.podDeleted,
 		}},
-		{Resource: resource, Informer: config.Endpoints, Handler: cache.ResourceEventHandlerDetailedFuncs{
-			AddFunc:    c.endpointsAdded,
+		{Resource: resource, Informer: config.Endpoints, Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    c.endpointsObserved,
 			UpdateFunc: func(_, object any) { c.endpointsObserved(object) },
 			DeleteFunc: c.endpointsDeleted,
 		}},
@@ -45,17 +45,19 @@ func (c *Controller) serviceChanged(object any) {
 	}
 }
 
-// endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
-// Service may have been deleted while no controller was running. The initial list may be stale, so
-// endpointsAdded also enqueues the keys of Endpoints that it receives before the workers start.
-//
-// For Endpoints that are created later, endpointsAdded calls endpointsObserved. The key is then
-// enqueued only if a sync waits for the event of these Endpoints.
-func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
-	if key, ok := c.keyOf(object); ok && (isInInitialList || !c.HasSynced()) {
-		c.loop.Add(key)
+// enqueueLeftovers enqueues the keys of all cached Endpoints that have no Service. Their Services may
+// have been deleted while no controller was running. The loop calls enqueueLeftovers before the
+// workers start. The cache then also has Endpoints that a stale initial list lacked.
+func (c *Controller) enqueueLeftovers() {
+	for _, object := range c.endpoints.List() {
+		key, ok := c.keyOf(object)
+		if !ok {
+			continue
+		}
+		if _, exists, err := c.services.GetByKey(key); err == nil && !exists {
+			c.loop.Add(key)
+		}
 	}
-	c.endpointsObserved(object)
 }
 
 // endpointsObserved handles an event of an Endpoints object. It enqueues the object's key only

@@ -33,6 +33,7 @@ func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 // are the times from the event until a worker gets the key.
 func enqueuedAt(t *testing.T, r *fixture, event func()) map[string][]time.Duration {
 	t.Helper()
+	r.loop.BeforeWork = nil // only the event enqueues keys
 	runLoop(t, r.loop, 0)
 	waits := map[string][]time.Duration{}
 	begin := time.Now()
@@ -102,18 +103,19 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"Service deletion missed", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: newService()}) }, []string{web}},
 		{"tombstone without an object", func(r *fixture) { r.serviceChanged(cache.DeletedFinalStateUnknown{Key: web, Obj: "?"}) }, nil},
 
-		{"Endpoints in the initial list", func(r *fixture) { r.endpointsAdded(newEndpoints(newService(), nil), true) }, []string{web}},
-		{"Endpoints added before all handlers have synced", func(r *fixture) {
-			r.endpointsAdded(newEndpoints(newService(), nil), false)
-		}, []string{web}},
-		{"Endpoints added later", func(r *fixture) {
-			r.synced = nil // all handlers have received their initial lists
-			r.endpointsAdded(newEndpoints(newService(), nil), false)
+		{"Endpoints without a Service at the start", func(r *fixture) {
+			r.cache(newEndpoints(newService(serviceNamed("orphan")), nil))
+			r.enqueueLeftovers()
+		}, []string{"ns/orphan"}},
+		{"Endpoints with a Service at the start", func(r *fixture) {
+			r.cache(newEndpoints(newService(), nil))
+			r.enqueueLeftovers()
 		}, nil},
+		{"Endpoints added later", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
 		{"Endpoints updated", func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }, nil},
 		{"awaited Endpoints added", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)
-			r.endpointsAdded(newEndpoints(newService(), nil), false)
+			r.endpointsObserved(newEndpoints(newService(), nil))
 		}, []string{web}},
 		{"awaited Endpoints updated", func(r *fixture) {
 			r.awaitingCache.Store(web, nil)

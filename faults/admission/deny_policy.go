@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// injectedFault ends the error message of each object that the policy of a fault denies.
+// injectedFault is the end of the error message when the policy of a fault denies an object.
 const injectedFault = "(injected fault)"
 
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one

@@ -147,8 +147,8 @@ func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 // fault fired.
 //
 // If the create fails, for example because the ReplicaSet exists already, the fault may try
-// again at a later request. The create also fails while a fault admission-denied is active, which
-// then denies the controller's create too.
+// again at a later request. The create of a ReplicaSet with a controller also fails while a fault
+// admission-denied denies ReplicaSets, which then denies the create of the tested controller too.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)

@@ -28,7 +28,7 @@ var endpointsExactCheck = Check{
 // newEndpointsExactChecker returns a checker that reports Services whose Endpoints do not become
 // correct in time. It examines Services with a selector, except those of type ExternalName.
 func newEndpointsExactChecker(s Settings) Checker {
-	lostWrites, unnoticed, stale := lostEndpointsWrites{}, unnoticedEnds{}, staleEndpoints{}
+	lostWrites, unnoticed, stale := lostEndpointsWrites{}, unnoticedEnds{}, newStaleEndpoints()
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
 		noneReason: "no Service with a selector existed at the end of the run",

@@ -26,8 +26,9 @@ func withExcessObserved(h *historyBuilder) *history.Object {
 }
 
 // deletesAgainAfter scales an owner to zero. The process deletes the pods, gets no events for the
-// given time, and deletes the pods again at the moment when it gets all events.
-func (h *historyBuilder) deletesAgainAfter(d time.Duration) {
+// given time, and deletes the pods again at the moment when it gets all events. Before that, it also
+// deletes them the given number of times, each after the given time.
+func (h *historyBuilder) deletesAgainAfter(d time.Duration, times int) {
 	rs := deliveredReplicaSet(h, 3)
 	pods := h.running(rs, 3)
 	h.deliver(h.scale("web", 0))
@@ -36,6 +37,12 @@ func (h *historyBuilder) deletesAgainAfter(d time.Duration) {
 		step := h.delete(pod)
 		deleted = append(deleted, h.terminate(pod))
 		step.answered(200)
+	}
+	for range times {
+		h.wait(d)
+		for _, pod := range pods {
+			h.delete(pod).answered(200)
+		}
 	}
 	h.wait(d)
 	h.deliver(deleted...)
@@ -119,10 +126,13 @@ func TestExpectations(t *testing.T) {
 			h.createAll(rs, 3)
 		}},
 		{name: "deletes again after five minutes, while the deletions arrive (expired-expectations)", want: notFailed, build: func(h *historyBuilder) {
-			h.deletesAgainAfter(5 * time.Minute)
+			h.deletesAgainAfter(5*time.Minute, 0)
+		}},
+		{name: "deletes again after five and ten minutes (expired-expectations)", want: notFailed, build: func(h *historyBuilder) {
+			h.deletesAgainAfter(5*time.Minute, 1)
 		}},
 		{name: "deletes again after four minutes, while the deletions arrive", want: Fail, evidence: "sent a delete", build: func(h *historyBuilder) {
-			h.deletesAgainAfter(4 * time.Minute)
+			h.deletesAgainAfter(4*time.Minute, 0)
 		}},
 		{name: "a restarted process counts the listed pods", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)

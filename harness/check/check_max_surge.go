@@ -31,6 +31,8 @@ var maxSurgeCheck = Check{
 // The process may have acted on any of several cached versions. The checker uses the versions with
 // the lowest sum and the highest limit. It therefore reports a write only if no combination of
 // these versions allows the write.
+//
+// A violation in a proportional scale-down may be the known upstream issue proportional-growth.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(s Settings) Checker {
@@ -71,7 +73,7 @@ func (s *scaling) growsInScaleDown() bool {
 	for _, d := range s.deployments {
 		for _, sets := range s.replicaSetStates {
 			set := findByName(sets, s.name)
-			if set != nil && scalingPending(d, sets) && sumOf(sets, specReplicas) > d.MaxPods() && s.to == proportionalShare(d, set, d.MaxPods()) {
+			if set != nil && scalingPending(d, sets) && sumOf(sets, specReplicas) > d.MaxPods() && s.to > set.Replicas && s.to <= proportionalShare(d, set, d.MaxPods()) {
 				return true
 			}
 		}

@@ -59,7 +59,7 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 		checker.checkExpired(m, state, pods, desired)
 		return
 	}
-	checker.addViolation(func() Evidence {
+	describe := func() Evidence {
 		return Evidence{
 			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted): %d active pods in its cache, plus %d earlier creates not yet observed, plus this create, minus %d pods that the process may not have counted; etcd has %d active pods",
 				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, state.noLongerAwaited()+state.gained.total(), m.committed.podCountsOf(state.uid).replicas),
@@ -68,15 +68,19 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 			At:       m.now,
 			Records:  append(state.creates.records(), m.seq),
 		}
-	})
+	}
+	if pods-state.lateObserved.total() <= desired {
+		checker.addLatePods(m, state, describe)
+		return
+	}
+	checker.addViolation(describe)
 }
 
 // checkExpired checks a create again, and now counts earlier creates whose expectations have
 // expired as well. They expire if the process has not observed the pod within expectationsTimeout
 // (about 5 minutes).
 //
-// The parameter pods is the number of pods without the expired creates. If the controller lacks
-// the trait reads-own-writes, the violation is the known upstream issue late-pods.
+// The parameter pods is the number of pods without the expired creates.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {
@@ -97,6 +101,12 @@ func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState,
 			Records:  append(seqs[:min(len(seqs), evidenceMax)], m.seq),
 		}
 	}
+	checker.addLatePods(m, state, describe)
+}
+
+// addLatePods adds a violation by a process that did not count pods of expired creates. If the
+// controller lacks the trait reads-own-writes, this is the known upstream issue late-pods.
+func (checker *notAboveDesiredChecker) addLatePods(m *Model, state *ownerState, describe func() Evidence) {
 	if o := state.owner(); o != nil && !m.tested.reconcilesWith(o.Kind.Name, kube.ReadsOwnWrites) {
 		checker.addKnownViolation(latePods, describe)
 		return

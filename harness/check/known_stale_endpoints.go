@@ -10,109 +10,141 @@ import (
 // staleEndpoints finds Services whose work queue key a process has dropped because its cache of
 // Endpoints lagged. It recognizes the known upstream issue stale-endpoints.
 //
-// Upstream does not sync a Service while its cache lacks its own last write of the Endpoints. Each
-// such sync fails without a request. After maxRetries failures, upstream drops the key. The event
-// that ends the lag does not enqueue the key. The map contains the last write of each key that the
-// cache lacks, and the writes for which the process has dropped the key.
-type staleEndpoints map[workQueueKey]*staleWrite
+// Upstream does not sync a Service while its cache still has the version of the Endpoints that its
+// last update replaced. Each such sync fails without a request. After maxRetries failures, upstream
+// drops the key. The event that ends the lag does not enqueue the key.
+type staleEndpoints struct {
+	// enqueued contains the sequence number of the record that last enqueued the key of each Service.
+	enqueued map[workQueueKey]int64
+	// updates contains the last update of each key that the cache lacks, and the updates for which
+	// the process has dropped the key.
+	updates map[workQueueKey]*staleUpdate
+}
 
-// staleWrite counts the syncs of a Service that fail because the cache lacks the process's last
-// write of the Endpoints. The history does not contain these syncs. staleWrite computes them from
+// staleUpdate counts the syncs of a Service that fail because the cache lacks the process's last
+// update of the Endpoints. The history does not contain these syncs. staleUpdate computes them from
 // the events that enqueue the key and from upstream's back-off.
-type staleWrite struct {
-	version  history.Version // resourceVersion of the write
+type staleUpdate struct {
+	version  history.Version // resourceVersion of the update
 	failures int             // number of failed syncs since the key was last dropped
 	retryAt  time.Duration   // when the next retry is due, on the clock of the process; 0 if none is due
 	dropped  bool            // true if the process has dropped the key, and no event has enqueued it since
 }
 
-// observe adds the writes of Endpoints that the cache of their process does not contain yet. For
-// each list and watch event, it counts the syncs that must have failed until then. It removes a
-// write when the cache contains it, or, if the process has dropped the key, when the next event
-// enqueues the key.
-func (stale staleEndpoints) observe(m *Model, r *history.Record) {
+func newStaleEndpoints() *staleEndpoints {
+	return &staleEndpoints{enqueued: map[workQueueKey]int64{}, updates: map[workQueueKey]*staleUpdate{}}
+}
+
+// observe adds the updates of Endpoints that the cache of their process does not contain yet. For
+// each list and watch event, it counts the syncs that must have failed until then. It removes an
+// update when the process sends another request for the key, which it does only in a sync that does
+// not fail.
+func (stale *staleEndpoints) observe(m *Model, r *history.Record) {
 	if processStarts(r) {
-		dropEndedProcesses(stale)
+		dropEndedProcesses(stale.enqueued)
+		dropEndedProcesses(stale.updates)
 		return
 	}
-	if written := m.answered; written != nil && written.serviceState != nil && written.response.OK() {
-		delete(stale, written.queueKey)
-		if o := written.response.Object; o != nil && o.Version > written.process.view.reachedVersion[objects.EndpointsResource] {
-			stale[written.queueKey] = &staleWrite{version: o.Version}
-		}
+	if m.sent != nil && m.sent.serviceState != nil {
+		delete(stale.updates, m.sent.queueKey)
+	}
+	if updated := m.answered; updated != nil && updated.serviceState != nil && updated.update != nil && updated.response.OK() {
+		stale.add(m, updated)
 	}
 	if _, of := eventOf(r); of == objects.EndpointsResource {
 		stale.deliver(m)
 	}
 	for _, event := range m.events {
-		write := stale[event.workQueueKey]
-		if write == nil {
+		if event.service == (objectName{}) {
 			continue
 		}
 		if enqueues, _ := enqueuesService(m, r, event.workQueueKey); enqueues {
-			stale.enqueue(m, event.workQueueKey, write)
+			stale.enqueue(m, event.workQueueKey)
 		}
 	}
 }
 
-// deliver removes the writes that the current list or watch event has delivered. It keeps a write
-// if the process has dropped the key before.
-func (stale staleEndpoints) deliver(m *Model) {
-	for key, write := range stale {
-		if key.process != m.delivered || key.process.view.reachedVersion[objects.EndpointsResource] < write.version {
-			continue
-		}
-		if write.retryUntil(m.processTime); !write.dropped {
-			delete(stale, key) // the next retry succeeds
-		}
-	}
-}
-
-// enqueue records that an event enqueued a key. The sync fails if the cache still lacks the write.
-func (stale staleEndpoints) enqueue(m *Model, key workQueueKey, write *staleWrite) {
-	if key.process.view.reachedVersion[objects.EndpointsResource] >= write.version {
-		delete(stale, key)
+// add adds an update of Endpoints that the cache lacks. If an event has enqueued the key since the
+// request, the process syncs the Service again at once, and this sync fails.
+func (stale *staleEndpoints) add(m *Model, updated *answeredCall) {
+	o := updated.response.Object
+	if o == nil || o.Version <= updated.process.view.reachedVersion[objects.EndpointsResource] {
 		return
 	}
-	write.retryUntil(m.processTime)
-	write.dropped = false
-	write.fail(m.processTime)
+	update := &staleUpdate{version: o.Version}
+	stale.updates[updated.queueKey] = update
+	if stale.enqueued[updated.queueKey] > updated.seq {
+		update.fail(m.processTime)
+	}
+}
+
+// deliver removes the updates that the current list or watch event has delivered. It keeps an
+// update if the process has dropped the key before.
+func (stale *staleEndpoints) deliver(m *Model) {
+	for key, update := range stale.updates {
+		if key.process != m.delivered || key.process.view.reachedVersion[objects.EndpointsResource] < update.version {
+			continue
+		}
+		if update.retryUntil(m.processTime); !update.dropped {
+			delete(stale.updates, key) // the next retry succeeds
+		}
+	}
+}
+
+// enqueue records that an event enqueued a key. The sync fails if the cache still lacks the update.
+func (stale *staleEndpoints) enqueue(m *Model, key workQueueKey) {
+	stale.enqueued[key] = m.seq
+	if key.objectGone() {
+		delete(stale.enqueued, key)
+	}
+	update := stale.updates[key]
+	if update == nil {
+		return
+	}
+	if key.process.view.reachedVersion[objects.EndpointsResource] >= update.version {
+		delete(stale.updates, key)
+		return
+	}
+	update.retryUntil(m.processTime)
+	update.dropped = false
+	update.fail(m.processTime)
 }
 
 // retryUntil counts the retries that are due at the given time or earlier.
-func (write *staleWrite) retryUntil(at time.Duration) {
-	for write.retryAt > 0 && write.retryAt <= at {
-		due := write.retryAt
-		write.retryAt = 0
-		write.fail(due)
+func (update *staleUpdate) retryUntil(at time.Duration) {
+	for update.retryAt > 0 && update.retryAt <= at {
+		due := update.retryAt
+		update.retryAt = 0
+		update.fail(due)
 	}
 }
 
-// fail counts a sync that fails at the given time. The work queue keeps the earlier of two
-// retries of one key.
-func (write *staleWrite) fail(at time.Duration) {
-	write.failures++
-	if write.failures == maxRetries {
-		*write = staleWrite{version: write.version, dropped: true}
+// fail counts a sync that fails at the given time. After maxRetries failures, upstream starts to
+// count again and adds no retry, but a retry that is already due later still follows. The work queue
+// keeps the earlier of two retries of one key.
+func (update *staleUpdate) fail(at time.Duration) {
+	update.failures++
+	if update.failures == maxRetries {
+		update.failures, update.dropped = 0, update.retryAt == 0
 		return
 	}
-	if next := at + backOffAfter(write.failures); write.retryAt == 0 || next < write.retryAt {
-		write.retryAt = next
+	if next := at + backOffAfter(update.failures); update.retryAt == 0 || next < update.retryAt {
+		update.retryAt = next
 	}
 }
 
 // explains reports whether a process does not sync a Service because it has dropped the Service's
 // key. The method ignores processes that are paused or cannot hold the lease.
-func (stale staleEndpoints) explains(m *Model, service workQueueKey) bool {
+func (stale *staleEndpoints) explains(m *Model, service workQueueKey) bool {
 	for key := range m.activeKeys(service) {
-		write := stale[key]
-		if write == nil {
+		update := stale.updates[key]
+		if update == nil {
 			continue
 		}
-		if key.process.view.reachedVersion[objects.EndpointsResource] < write.version {
-			write.retryUntil(m.clockOf(key.process.name))
+		if key.process.view.reachedVersion[objects.EndpointsResource] < update.version {
+			update.retryUntil(m.clockOf(key.process.name))
 		}
-		if write.dropped {
+		if update.dropped {
 			return true
 		}
 	}

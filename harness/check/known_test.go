@@ -169,19 +169,27 @@ func buildRefusedCreates(h *historyBuilder, tries int) {
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
-// buildStaleEndpoints builds a create of Endpoints whose watch event arrives only after the given
-// time. At the beginning of this time, an event adds a pod, which the Endpoints lack.
-func buildStaleEndpoints(h *historyBuilder, lag time.Duration) {
-	h.service("web", nil)
-	h.list(objects.EndpointsResource)
-	create := h.writeEndpoints("create", "web")
-	o := endpointsOf("web")
-	o.Resource, o.UID = objects.EndpointsResource, "web-endpoints"
-	create.made = h.commit(history.Added, o)
-	create.answered(201)
-	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+// buildStaleEndpoints builds an update of Endpoints whose watch event arrives only after the given
+// time. After the response, the given number of events each add a pod, which the Endpoints lack.
+func buildStaleEndpoints(h *historyBuilder, lag time.Duration, pods int) {
+	update := updatedEndpoints(h)
+	update.answered(200)
+	for range pods {
+		h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+	}
 	h.wait(lag)
-	h.deliver(create.made)
+	h.deliver(update.made)
+}
+
+// updatedEndpoints builds the Endpoints of a Service, and an update of them. The update is committed,
+// but has no response.
+func updatedEndpoints(h *historyBuilder) *requestStep {
+	h.service("web", nil)
+	made := *h.endpoints("web")
+	made.Body = endpointsOf("web", fields{}).Body
+	update := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &made})
+	update.made = h.commit(history.Modified, made)
+	return update
 }
 
 // buildFailedWrites builds the given number of failed creates of a pod for an owner of the given
@@ -515,17 +523,38 @@ func TestKnownIssues(t *testing.T) {
 			pods := h.createAll(owner, 2)
 			h.wait(5 * time.Minute)
 			h.deliver(pods...)
+			h.wait(3 * time.Second)
 			h.createAll(owner, 2)
 		}), nil, "not-above-desired"},
+		{"a ReplicationController's pods are created again at the moment of their delivery", settling(func(h *historyBuilder) {
+			owner := h.owner(controllers, "web", "web", 2)
+			h.deliver(owner)
+			pods := h.createAll(owner, 2)
+			h.wait(5 * time.Minute)
+			h.deliver(pods...)
+			h.createAll(owner, 2)
+		}), latePods, "not-above-desired"},
 		{"Endpoints are deleted at the start, of a Service that was not delivered", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
-		{"the watch of Endpoints lags for 170 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 170*time.Second) }), staleEndpointsCache, "endpoints-exact"},
-		{"the watch of Endpoints lags for 160 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 160*time.Second) }), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 170 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 170*time.Second, 1) }), staleEndpointsCache, "endpoints-exact"},
+		{"the watch of Endpoints lags for 160 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 160*time.Second, 1) }), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 5 s after 16 events for the Service, and a retry follows", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 5*time.Second, 16) }), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 170 s after an event during the update", settling(func(h *historyBuilder) {
+			update := updatedEndpoints(h)
+			h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			update.answered(200)
+			h.wait(170 * time.Second)
+			h.deliver(update.made)
+		}), staleEndpointsCache, "endpoints-exact"},
 		{"the watch of Endpoints lags for 170 s, and an event for the Service follows", settling(func(h *historyBuilder) {
-			buildStaleEndpoints(h, 170*time.Second)
+			buildStaleEndpoints(h, 170*time.Second, 1)
 			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
 		}), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 170 s, and the process writes the Endpoints again", settling(func(h *historyBuilder) {
+			buildStaleEndpoints(h, 170*time.Second, 1)
+			h.writeEndpoints("update", "web").answered(500)
+		}), nil, "endpoints-exact"},
 		{"the watch of Endpoints lags for 170 s, and the process restarts", settling(func(h *historyBuilder) {
-			buildStaleEndpoints(h, 170*time.Second)
+			buildStaleEndpoints(h, 170*time.Second, 1)
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 16) }), droppedKey, "endpoints-exact"},

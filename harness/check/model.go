@@ -503,6 +503,9 @@ type ownerState struct {
 	// events of these pods.
 	gained countSinceIdle
 	lost   countSinceIdle
+	// lateObserved counts the pods of expired creates that reached the cache. The process may have
+	// decided on a request before it received the events of these pods.
+	lateObserved countSinceIdle
 	// statusBounds contains the lowest and the highest value that the process may write to each
 	// field of the owner's status.
 	statusBounds statusBounds

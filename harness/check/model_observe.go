@@ -102,8 +102,8 @@ func (m *Model) request(r *history.Request) {
 		return
 	}
 	p := m.process(r.Subject)
-	if scope := watchScopeOf(r); (r.Verb == "watch" || r.Verb == "list") && !scope.direct {
-		s := newWatchStream(p, scope)
+	if r.Verb == "watch" || r.Verb == "list" && !isDirectList(r) {
+		s := newWatchStream(p, watchScopeOf(r))
 		m.streams[r.ID] = s
 		p.view.requestedAll[r.Resource] = p.view.requestedAll[r.Resource] || !s.scope.selective
 	}

@@ -63,22 +63,23 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 
 // expire moves the creates or deletes that were sent at least expectationsTimeout ago from
 // unobserved to expired (allowed behavior expired-expectations). The parameter at is the current
-// time on the clock of the process. The result says whether there were any.
+// time on the clock of the process. The result says whether any call expired.
 func (calls *outstandingCalls) expire(at time.Duration) bool {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return false
 	}
 	calls.oldestUnobserved = math.MaxInt64
-	before := len(calls.expired)
+	anyExpired := false
 	for pod, c := range calls.unobserved {
 		if c.sentAt <= at-expectationsTimeout {
 			delete(calls.unobserved, pod)
 			calls.expired[pod] = c
+			anyExpired = true
 		} else {
 			calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 		}
 	}
-	return len(calls.expired) > before
+	return anyExpired
 }
 
 // expire lets the process stop waiting for the creates and deletes that it sent at least
@@ -286,6 +287,7 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 		}
 		if state.creates.expired[uid] != nil && state.creates.outstanding() == 0 {
 			own++ // the process awaits no other create that it could take this pod for
+			state.lateObserved.add(at, 1)
 			continue
 		}
 		if !state.synced {
@@ -428,6 +430,7 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)
 	state.gained.becameIdle(at)
+	state.lateObserved.becameIdle(at)
 	state.lost.becameIdle(at)
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }

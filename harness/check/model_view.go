@@ -27,10 +27,6 @@ type watchScope struct {
 	// selective is true if the request has a selector or names one object. An object that the
 	// response does not contain may then still exist.
 	selective bool
-	// direct is true for a list with a selector that no informer of client-go sends: the query has
-	// neither limit nor resourceVersion. The listed objects do not reach the cache. An example is the
-	// list of a Deployment's ReplicaSets that upstream sends when a pod was deleted.
-	direct bool
 	// initial is true for a watch with sendInitialEvents=true. The first events of such a watch
 	// take the place of a list.
 	initial bool
@@ -46,9 +42,20 @@ func watchScopeOf(r *history.Request) watchScope {
 		return scope
 	}
 	scope.selective = r.Name != "" || query.Has("fieldSelector") || query.Has("labelSelector")
-	scope.direct = r.Verb == "list" && scope.selective && !query.Has("limit") && !query.Has("resourceVersion")
 	scope.initial = query.Get("sendInitialEvents") == "true"
 	return scope
+}
+
+// isDirectList reports whether a list with a selector comes from the controller itself, and not from
+// an informer. The listed objects then do not reach the cache. An example is the list of a
+// Deployment's ReplicaSets that upstream sends when a pod was deleted.
+//
+// An informer of client-go sends limit or resourceVersion. The exception is a list of more than 500
+// objects whose continue token has expired, which the model ignores too.
+func isDirectList(r *history.Request) bool {
+	query, err := url.ParseQuery(r.Query)
+	selective := query.Has("fieldSelector") || query.Has("labelSelector")
+	return err == nil && selective && !query.Has("limit") && !query.Has("resourceVersion")
 }
 
 // newView returns the informer caches of a process that has received nothing yet.

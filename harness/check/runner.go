@@ -130,6 +130,10 @@ func (entry *runnerEntry) recover(seq int64) {
 	}
 }
 
+// InapplicablePrefix is the beginning of the reason of each result whose check does not apply to the
+// controllers under test. The name of the missing trait follows.
+const InapplicablePrefix = "no controller under test has the trait "
+
 // result returns the checker's result after the last record.
 //
 // The parameter incomplete says why the history is incomplete; it is "" for a complete history. On
@@ -137,7 +141,7 @@ func (entry *runnerEntry) recover(seq int64) {
 // also unknown, instead of not-exercised, if the scenario lists the check in exercises.
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.checker == nil {
-		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}
+		result = Result{Verdict: NotExercised, Reason: InapplicablePrefix + entry.check.Scope.traits()}
 		incomplete = "" // the missing records could not change this verdict
 	} else if entry.panic == "" {
 		func() {

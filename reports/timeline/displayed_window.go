@@ -25,8 +25,8 @@ const dropEvery = 10_000
 // numbers (Seq) of the first and the last record.
 type window struct{ from, to int64 }
 
-// WorstEvidence returns the evidence of all results with the worst verdict that has any: fail before
-// known-upstream. A report shows the part of a run around the first of these violations.
+// WorstEvidence returns the evidence of all results with the worst verdict that has any. The order
+// of the verdicts is fail, unknown, known-upstream. A report shows the part of a run around the first of these violations.
 func WorstEvidence(results []check.Result) []check.Evidence {
 	for _, verdict := range []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream} {
 		var all []check.Evidence
@@ -43,8 +43,9 @@ func WorstEvidence(results []check.Result) []check.Evidence {
 }
 
 // windowAround returns a window around the first violation with the worst verdict; see
-// WorstEvidence. The argument limit is the number of records in the window. Three quarters of the records are before the violation. A violation's
-// position is the last record that its evidence cites.
+// WorstEvidence. The argument limit is the number of records in the window. Three quarters of the
+// records are before the violation. A violation's position is the last record that its evidence
+// cites.
 //
 // If there is no violation, or if its position is at most the limit, the window begins at record 1.
 // If the violation is near the end of that window, the window is up to a quarter longer.

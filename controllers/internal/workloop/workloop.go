@@ -49,6 +49,10 @@ type Loop struct {
 	name  string
 	sync  SyncFunc
 	queue workqueue.TypedRateLimitingInterface[string]
+
+	// BeforeWork is called once, when all event handlers have received their initial lists, and
+	// before the workers start. Set it before Run. It may be nil.
+	BeforeWork func()
 }
 
 // New returns a Loop. To sync a key, the Loop calls the argument sync. The argument name is the
@@ -121,6 +125,9 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	})
 	if cache.WaitForCacheSync(stopped, synced...) {
 		klog.FromContext(ctx).Info("Caches synced, starting workers", "controller", l.name, "workers", workers)
+		if l.BeforeWork != nil {
+			l.BeforeWork()
+		}
 		for range workers {
 			running.Go(func() { l.work(ctx, stopped) })
 		}

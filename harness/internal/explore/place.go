@@ -168,7 +168,7 @@ func (p Place) String() string {
 
 const (
 	downtime = 200 * time.Millisecond // the time from a crash of the controllers under test to their restart
-	staleFor = 5 * time.Minute        // the maximum time from the event to the list of the restarted controllers, which may have to wait for their lease
+	staleFor = 90 * time.Second       // the maximum time from the event to the list of the restarted controllers, which may have to wait for their lease
 )
 
 // faults returns the faults that the place adds to a scenario. The argument first is the index that

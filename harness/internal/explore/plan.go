@@ -220,14 +220,14 @@ func (p *planner) addStale() {
 //     which may cause the creation, and the first write after it. An example is the
 //     PersistentVolumeClaim of a StatefulSet that was deleted and created again.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
-	objects := map[string]bool{}
+	objects, beside := map[string]bool{}, l.besideCreations(e)
 	var later []*LearntWrite
 	for i := e.Writes[0]; i < len(l.Writes); i++ {
 		w := &l.Writes[i]
 		if !w.Changed {
 			continue
 		}
-		if objects[w.object] || l.besideCreation(e, w) {
+		if objects[w.object] || beside[i] {
 			later = append(later, w)
 		}
 		if slices.Contains(e.Writes, i) {
@@ -237,37 +237,43 @@ func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	return later
 }
 
-// besideCreation reports whether a write is the last before, or the first after, certain creations.
-// These create an object again that the controller had deleted because of the event e.
-func (l *Lesson) besideCreation(e *LearntEvent, w *LearntWrite) bool {
+// besideCreations returns writes next to the creation of an object that the controller had deleted.
+// The controller had deleted the object because of the event e. For each such object, the result has
+// the last write before the creation and the first one after it, as indexes of l.Writes. A creation
+// by the controller itself does not count.
+func (l *Lesson) besideCreations(e *LearntEvent) map[int]bool {
+	beside := map[int]bool{}
 	for _, i := range e.Writes {
 		deletion := &l.Writes[i]
-		if deletion.Verb != "delete" || !deletion.Changed || w.order <= deletion.order {
+		at := slices.IndexFunc(l.created[deletion.object], func(at int64) bool { return at > deletion.order })
+		if deletion.Verb != "delete" || !deletion.Changed || at < 0 {
 			continue
 		}
-		at := l.createdAfter(deletion)
-		if at > 0 && (w.order < at && !l.changesBetween(w.order, at) || w.order > at && !l.changesBetween(at, w.order)) {
-			return true
+		before, after := l.changesAround(i, l.created[deletion.object][at])
+		for _, n := range []int{before, after} {
+			if n >= 0 && (n == after || l.Writes[n].Verb != "create" || l.Writes[n].object != deletion.object) {
+				beside[n] = true
+			}
 		}
 	}
-	return false
+	return beside
 }
 
-// createdAfter returns the position in the history of the first creation of the written object after
-// the write. It returns 0 if there is none.
-func (l *Lesson) createdAfter(w *LearntWrite) int64 {
-	for _, at := range l.created[w.object] {
-		if at > w.order {
-			return at
+// changesAround returns the last write before a position in the history, and the first one after it.
+// It considers only writes after the given one that changed an object. Both results are indexes of
+// l.Writes, or -1.
+func (l *Lesson) changesAround(write int, at int64) (before, after int) {
+	before, after = -1, -1
+	for n := write + 1; n < len(l.Writes); n++ {
+		switch w := &l.Writes[n]; {
+		case !w.Changed:
+		case w.order < at:
+			before = n
+		default:
+			return before, n
 		}
 	}
-	return 0
-}
-
-// changesBetween reports whether the controllers under test changed an object between two positions
-// in the history.
-func (l *Lesson) changesBetween(from, to int64) bool {
-	return slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Changed && w.order > from && w.order < to })
+	return before, after
 }
 
 // breadthFirst orders the places of faults so that even a small budget tries places of every sort.

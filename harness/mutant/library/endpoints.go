@@ -184,7 +184,7 @@ var endpoints = []mutant.Mutant{
 	{
 		ID: "own-no-leftovers", Base: mutant.Ours,
 		Description: "The controller does not look for orphaned Endpoints at its start.",
-		Edits:       []mutant.Edit{edit(endpointsHandlers, `if key, ok := c.keyOf(object); ok && (isInInitialList || !c.HasSynced()) {`, `if key, ok := c.keyOf(object); ok && key == "" {`)},
+		Edits:       []mutant.Edit{edit(endpointsHandlers, `for _, object := range c.endpoints.List() {`, `for _, object := range c.endpoints.List()[:0] {`)},
 		Scenarios:   []string{"orphan-endpoints"},
 		Checks:      []string{"orphan-endpoints"},
 	},

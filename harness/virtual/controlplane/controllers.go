@@ -64,7 +64,7 @@ const (
 )
 
 // startControllers starts controllers of the control plane that are not under test, such as the
-// garbage collector. The parameter tested contains the controllers under test, or nothing for the
+// garbage collector. The parameter tested contains the controllers under test; nil means the
 // default ones. The caller must call the returned function stop, also after an error. The
 // function is nil if nothing was started.
 func startControllers(ctx context.Context, config *rest.Config, tested []kube.Controller) (stop func(), err error) {

@@ -25,8 +25,8 @@ type workloadController interface {
 }
 
 // newWorkloadControllers returns those default controllers of gauntlet that are not under test. If
-// a scenario names only some of them, the control plane runs the others. With no controllers in the
-// parameter tested, all default controllers are under test.
+// a scenario names only some of them, or tests an operator, the control plane runs the others. If
+// the parameter tested is nil, all default controllers are under test.
 func newWorkloadControllers(ctx context.Context, client kubernetes.Interface, typed informers.SharedInformerFactory, tested []kube.Controller) ([]workloadController, error) {
 	names := kube.NamesOf(kube.OrDefault(tested))
 	var all []workloadController

@@ -10,8 +10,8 @@ import (
 )
 
 // informerNames is the table of client-go in which kube-controller-manager registers the name of its
-// informers. client-go has no function that removes the name of a replica that ended while it
-// started its controllers.
+// informers. kube-controller-manager does not release the name if it ends while it starts its
+// controllers, and nothing else has a reference to the name.
 //
 //go:linkname informerNames k8s.io/client-go/tools/cache.informerNameRegistry
 var informerNames struct {

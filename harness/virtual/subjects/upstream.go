@@ -39,6 +39,7 @@ const registrationTime = time.Millisecond
 func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer releaseInformerNames() // a standby may become the leader before this replica starts again
 	u.starting <- struct{}{}
 	completed, err := configure(ctx, clientConfig, args)
 	if err != nil {
