@@ -385,8 +385,8 @@ func (write *statusWrite) checkOverdue() {
 	}
 	due := write.onProcessClock(c.LastUpdateTime.Add(write.written.ProgressDeadline))
 	late := write.processNow.Sub(due)
-	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
-		return // a status that the process wrote since it received this version may report the missed deadline
+	if write.rollout.statusSentAt >= write.rollout.cachedSince(write.from) {
+		return // a status that the process has sent since it received this version may report the missed deadline
 	}
 	if write.written.ProgressDeadline == 0 || write.from.Paused || write.from.Terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return

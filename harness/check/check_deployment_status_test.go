@@ -53,6 +53,18 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 			d := overdue(h, halfway, [2]int{6, 2}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 15)).answered(200)
 		}},
+		{name: "a missed deadline is not reported, and the event of the last status came before its response", want: Fail, evidence: "after the progress deadline of 4s", build: func(h *historyBuilder) {
+			d := overdue(h, halfway, [2]int{6, 2}, 0)
+			step := h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 5))
+			d = h.revise("web", "status", progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 5))
+			h.wait(time.Millisecond)
+			h.deliver(d)
+			h.wait(time.Millisecond)
+			step.answered(200)
+			h.wait(10 * time.Second)
+			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 3, "availableReplicas": 3}))
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 9, 3), true, objects.ReplicaSetUpdatedReason, 15)).answered(200)
+		}},
 		{name: "a missed deadline of a terminating Deployment is not reported", want: Pass, build: func(h *historyBuilder) {
 			overdue(h, halfway, [2]int{6, 2}, 2*time.Second)
 			h.deliver(h.terminate(h.find("web")))

@@ -134,14 +134,15 @@ func (r *rolloutState) hasSeen(at history.Version) {
 }
 
 // recordStatusWrite records that a write of the Deployment's status succeeded, and moves the
-// start of the recent window forward.
+// start of the recent window forward. The parameters are the times of the request and of the
+// response.
 //
 // A sync writes the status at most twice. If this write is the second one of its sync, later
 // requests belong to a new sync. If it is the first one, its sync began after the previous status
 // write. The recent window therefore begins lag (1 s) before the response to that previous write.
-func (r *rolloutState) recordStatusWrite(at time.Duration) {
+func (r *rolloutState) recordStatusWrite(sentAt, at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
-	r.statusWrittenAt = at
+	r.statusWrittenAt, r.statusSentAt = at, sentAt
 }
 
 // conflictsMax is how many consecutive conflicts (409) do not count as a delay of the rollout.
