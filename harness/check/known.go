@@ -127,8 +127,8 @@ var (
 	}
 	staleEndpointsCache = &KnownIssue{
 		Slug:        "stale-endpoints",
-		Description: "If the watch of Endpoints lags behind the controller's own update for almost three minutes, the controller drops the key of the Service until another event arrives.",
-		Reproduce:   "Since v1.36, the controller does not sync a Service while its cache still has the version of the Endpoints that its last update replaced. An event enqueues the Service during the lag, and all 15 retries of its key fail (about 164 s). The event that ends the lag does not enqueue the Service.",
+		Description: "If the watch of Endpoints lags behind the controller's own update for 16 syncs, the controller drops the key of the Service until another event arrives.",
+		Reproduce:   "Since v1.36, the controller does not sync a Service while its cache still has the version of the Endpoints that its last update replaced. An event enqueues the Service during the lag, and all 15 retries of its key fail (about 164 s). Each further event uses up one of the retries, so a burst of pod events needs a lag of less than a second. The event that ends the lag does not enqueue the Service.",
 		Check:       "endpoints-exact",
 		Slow:        true,
 	}

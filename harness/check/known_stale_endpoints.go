@@ -28,7 +28,7 @@ type staleUpdate struct {
 	version  history.Version // resourceVersion of the update
 	failures int             // number of failed syncs since the key was last dropped
 	retryAt  time.Duration   // when the next retry is due, on the clock of the process; 0 if none is due
-	dropped  bool            // true if the process has dropped the key, and no event has enqueued it since
+	dropped  bool            // true if the process may have dropped the key while the cache lacked the update
 }
 
 func newStaleEndpoints() *staleEndpoints {
@@ -106,7 +106,6 @@ func (stale *staleEndpoints) enqueue(m *Model, key workQueueKey) {
 		return
 	}
 	update.retryUntil(m.processTime)
-	update.dropped = false
 	update.fail(m.processTime)
 }
 
@@ -120,12 +119,14 @@ func (update *staleUpdate) retryUntil(at time.Duration) {
 }
 
 // fail counts a sync that fails at the given time. After maxRetries failures, upstream starts to
-// count again and adds no retry, but a retry that is already due later still follows. The work queue
-// keeps the earlier of two retries of one key.
+// count again and adds no retry. If a later event enqueues the key, or an earlier retry still
+// follows, the process may sync the Service after all. The history does not show this, because a
+// burst of events causes fewer syncs than events. The work queue keeps the earlier of two retries of
+// one key.
 func (update *staleUpdate) fail(at time.Duration) {
 	update.failures++
 	if update.failures == maxRetries {
-		update.failures, update.dropped = 0, update.retryAt == 0
+		update.failures, update.dropped = 0, true
 		return
 	}
 	if next := at + backOffAfter(update.failures); update.retryAt == 0 || next < update.retryAt {
