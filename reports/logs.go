@@ -69,7 +69,8 @@ func nameOf(path string) string {
 // around the first violation of a run, and the last earlier lines that name its object.
 type logWindow struct {
 	from, to time.Time
-	object   string // name of the violation's object; "" if the evidence names none
+	object   string         // name of the violation's object; "" if the evidence names none
+	names    *regexp.Regexp // matches object as a whole word
 }
 
 // These constants are the lengths of a logWindow before and after the first violation. The lines
@@ -97,6 +98,7 @@ func logWindowAround(t *timeline.Timeline, results []check.Result) *logWindow {
 	w := &logWindow{from: at.Add(-before), to: at.Add(after)}
 	if first.Object != nil {
 		w.object = first.Object.Name
+		w.names = regexp.MustCompile(`\b` + regexp.QuoteMeta(w.object) + `\b`)
 	}
 	return w
 }
@@ -121,7 +123,7 @@ func (w *logWindow) read(path string) (Log, error) {
 			within = !at.Before(w.from) && !at.After(w.to)
 			earlier = at.Before(w.from)
 		}
-		if earlier && w.object != "" && containsName(line, w.object) {
+		if earlier && w.object != "" && bytes.Contains(line, []byte(w.object)) && w.names.Match(line) {
 			named = append(named, line)
 			named = named[max(0, len(named)-namedLinesMax):]
 		}
@@ -146,26 +148,6 @@ func (w *logWindow) read(path string) (Log, error) {
 		Excerpt: excerpt,
 		Text:    validUTF8(kept),
 	}, nil
-}
-
-// containsName reports whether a line contains a name that is not part of a longer name. For
-// example, the line "web-1" contains web, and the line "webhook" does not.
-func containsName(line []byte, name string) bool {
-	for rest := line; ; {
-		i := bytes.Index(rest, []byte(name))
-		if i < 0 {
-			return false
-		}
-		after := rest[i+len(name):]
-		if (i == 0 || !isLetterOrDigit(rest[i-1])) && (len(after) == 0 || !isLetterOrDigit(after[0])) {
-			return true
-		}
-		rest = after
-	}
-}
-
-func isLetterOrDigit(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
 // lastLines returns the last whole lines of a text, as many as fit in maxLogPart bytes.

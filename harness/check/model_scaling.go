@@ -68,8 +68,9 @@ func (r *rolloutState) newScaling(name string, template *objects.Template, base 
 }
 
 // firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
-// based. The result is the index of the state, or -1 if there is none. The parameter base is the version of the ReplicaSet
-// that the process had read before the write. It is 0 for a create, and the result is then -1.
+// based. The result is the index of the state, or -1 if there is none. The parameter base is the
+// version of the ReplicaSet that the process had read before the write. It is 0 for a create, and
+// the result is then -1.
 //
 // A state matches if it contains the ReplicaSet in this version. A state with an older version also
 // matches, if only writes of this process lie between the two versions. The controller may have
