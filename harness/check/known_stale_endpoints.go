@@ -14,7 +14,8 @@ import (
 // last update replaced. Each such sync fails without a request. After maxRetries failures, upstream
 // drops the key. The event that ends the lag does not enqueue the key.
 type staleEndpoints struct {
-	// enqueued contains the sequence number of the record that last enqueued the key of each Service.
+	// enqueued contains the sequence number of the record that last enqueued the key of a Service, for
+	// each Service whose Endpoints the process is writing.
 	enqueued map[workQueueKey]int64
 	// updates contains the last update of each key that the cache lacks, and the updates for which
 	// the process has dropped the key.
@@ -48,14 +49,18 @@ func (stale *staleEndpoints) observe(m *Model, r *history.Record) {
 	if m.sent != nil && m.sent.serviceState != nil {
 		delete(stale.updates, m.sent.queueKey)
 	}
-	if updated := m.answered; updated != nil && updated.serviceState != nil && updated.update != nil && updated.response.OK() {
-		stale.add(m, updated)
+	if answered := m.answered; answered != nil && answered.serviceState != nil {
+		if answered.update != nil && answered.response.OK() {
+			stale.add(m, answered)
+		}
+		delete(stale.enqueued, answered.queueKey)
 	}
 	if _, of := eventOf(r); of == objects.EndpointsResource {
 		stale.deliver(m)
 	}
 	for _, event := range m.events {
-		if event.service == (objectName{}) {
+		state := event.process.serviceStates[event.service]
+		if stale.updates[event.workQueueKey] == nil && (state == nil || state.callsInFlight == 0) {
 			continue
 		}
 		if enqueues, _ := enqueuesService(m, r, event.workQueueKey); enqueues {
@@ -94,9 +99,6 @@ func (stale *staleEndpoints) deliver(m *Model) {
 // enqueue records that an event enqueued a key. The sync fails if the cache still lacks the update.
 func (stale *staleEndpoints) enqueue(m *Model, key workQueueKey) {
 	stale.enqueued[key] = m.seq
-	if key.objectGone() {
-		delete(stale.enqueued, key)
-	}
 	update := stale.updates[key]
 	if update == nil {
 		return
