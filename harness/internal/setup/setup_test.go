@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/modfile"
 )
 
 func TestCacheDir(t *testing.T) {
@@ -57,6 +59,39 @@ func TestTargetsForUsesPinnedVersions(t *testing.T) {
 	if _, err := targetsFor("/root", map[string]string{}, forEmbedded); !errorHas(err, "does not require") {
 		t.Errorf("targetsFor without versions: error %v, want one that contains \"does not require\"", err)
 	}
+}
+
+// TestSharedVersions checks that upstream's programs and gauntlet-virtual need the same versions of
+// their dependencies. Otherwise, the go command compiles most packages of Kubernetes twice.
+func TestSharedVersions(t *testing.T) {
+	virtual := requiredVersions(t, filepath.Join("..", "..", "virtual", "go.mod"))
+	for path, version := range requiredVersions(t, "upstream.mod") {
+		if found := virtual[path]; found != "" && found != version {
+			t.Errorf("%s: %s in upstream.mod, %s in harness/virtual/go.mod; run harness/internal/setup/pin, or go get the later version in harness/virtual", path, version, found)
+		}
+	}
+}
+
+// requiredVersions returns the version of each module that a go.mod file requires and does not
+// replace.
+func requiredVersions(t *testing.T, name string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := make(map[string]string, len(mod.Require))
+	for _, r := range mod.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range mod.Replace {
+		delete(versions, r.Old.Path)
+	}
+	return versions
 }
 
 func TestOutputOmitsMajorVersionSuffix(t *testing.T) {
