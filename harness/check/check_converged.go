@@ -50,7 +50,7 @@ func newConvergedChecker(s Settings) Checker {
 		},
 		observe: backingOff.observe,
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
-			if backingOff.explains(m, uid) {
+			if backingOff.waits(m, workQueueKey{uid: uid}) {
 				return longBackOff
 			}
 			return nil

@@ -55,12 +55,12 @@ func newEndpointsExactChecker(s Settings) Checker {
 				return lostEndpoints
 			case dropped.explains(m, key):
 				return droppedKey
-			case stale.explains(m, key):
-				return staleEndpointsCache
+			case dropped.waits(m, key):
+				return longBackOff
 			case unnoticed.explains(m, s):
 				return unnoticedEnd
 			}
-			return nil
+			return stale.knownIssue(m, key)
 		},
 	})
 }

@@ -71,8 +71,8 @@ func newRolloutCompleteChecker(s Settings) Checker {
 			}
 			// A ReplicaSet that has not converged, because its key waits for its retry, keeps the rollout
 			// from completing.
-			if slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
-				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.explains(m, set.UID)
+			if dropped.waits(m, key) || slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
+				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.waits(m, workQueueKey{uid: set.UID})
 			}) {
 				return longBackOff
 			}

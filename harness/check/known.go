@@ -111,8 +111,8 @@ var (
 	}
 	longBackOff = &KnownIssue{
 		Slug:        "long-back-off",
-		Description: "After a long outage, the controller retries a ReplicaSet or ReplicationController only after up to 1000 s. The rollout of its Deployment then waits too.",
-		Reproduce:   "Requests for one owner fail for minutes. The back-off of its work queue key doubles up to 1000 s.",
+		Description: "After many failed syncs in a row, the controller retries an object only after minutes.",
+		Reproduce:   "Requests for one object fail for minutes, or many events enqueue it while its requests fail. Each failure doubles the back-off of its work queue key, up to 1000 s. For a Deployment or Service, the last retry comes after 82 s. The rollout of a Deployment also waits for its ReplicaSets.",
 		Issue:       "kubernetes/kubernetes#98656",
 		Check:       "converged",
 		Slow:        true,
@@ -282,7 +282,8 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 
 // enqueuesService reports whether a list or watch event enqueues the key of a Service (contract
 // Endpoints 1). Endpoints enqueue it only when they are deleted. A pod, in an event or a list,
-// enqueues it only if the pod changed in a field that Endpoints depend on.
+// enqueues it only if the pod changed in a field that Endpoints depend on. Each change of a
+// terminating pod enqueues it, because upstream compares pointers to deletion timestamps.
 //
 // If the key is not enqueued, the second result lists the pods that just became Failed or
 // Succeeded. For these pods, the known upstream issue unnoticed-end may occur.
@@ -296,6 +297,9 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 	}
 	pods := maps.Keys(key.process.view.podVersions.byPod)
 	if event.HasObject() {
+		if event == history.Modified && r.Delivery.Object.Terminating() {
+			return true, nil // upstream never takes two deletion timestamps for equal
+		}
 		pods = slices.Values([]types.UID{r.Delivery.Object.UID})
 	}
 	for uid := range pods {

@@ -3,8 +3,6 @@ package check
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
@@ -62,22 +60,6 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	}
 	removed := view.podVersions.removed
 	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
-}
-
-// explains reports whether the key of a ReplicaSet or ReplicationController still waits for its
-// next retry.
-//
-// The method computes the time of the retry from the number of failures. It ignores processes
-// that are paused or cannot hold the lease.
-func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
-	for key := range m.activeKeys(workQueueKey{uid: owner}) {
-		for _, tried := range keys.byKey[key] {
-			if tried.latestEvent < tried.latestSent && m.clockOf(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // backOffAfter returns how long upstream's work queue delays a key after the given number of

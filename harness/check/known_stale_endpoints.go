@@ -84,14 +84,14 @@ func (stale *staleEndpoints) add(m *Model, updated *answeredCall) {
 }
 
 // deliver removes the updates that the current list or watch event has delivered. It keeps an
-// update if the process has dropped the key before.
+// update if the process has dropped the key before, or if the key waits for a retry.
 func (stale *staleEndpoints) deliver(m *Model) {
 	for key, update := range stale.updates {
 		if key.process != m.delivered || key.process.view.reachedVersion[objects.EndpointsResource] < update.version {
 			continue
 		}
-		if update.retryUntil(m.processTime); !update.dropped {
-			delete(stale.updates, key) // the next retry succeeds
+		if update.retryUntil(m.processTime); !update.dropped && update.retryAt == 0 {
+			delete(stale.updates, key)
 		}
 	}
 }
@@ -136,20 +136,25 @@ func (update *staleUpdate) fail(at time.Duration) {
 	}
 }
 
-// explains reports whether a process does not sync a Service because it has dropped the Service's
-// key. The method ignores processes that are paused or cannot hold the lease.
-func (stale *staleEndpoints) explains(m *Model, service workQueueKey) bool {
+// knownIssue returns the known upstream issue for which a process does not sync a Service. The process
+// has dropped the Service's key, or the key waits for its next retry. The result is nil if there is
+// none. The method ignores processes that are paused or cannot hold the lease.
+func (stale *staleEndpoints) knownIssue(m *Model, service workQueueKey) *KnownIssue {
 	for key := range m.activeKeys(service) {
 		update := stale.updates[key]
 		if update == nil {
 			continue
 		}
+		now := m.clockOf(key.process.name)
 		if key.process.view.reachedVersion[objects.EndpointsResource] < update.version {
-			update.retryUntil(m.clockOf(key.process.name))
+			update.retryUntil(now)
 		}
-		if update.dropped {
-			return true
+		switch {
+		case update.dropped:
+			return staleEndpointsCache
+		case update.retryAt > now:
+			return longBackOff
 		}
 	}
-	return false
+	return nil
 }

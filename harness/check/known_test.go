@@ -285,6 +285,19 @@ func TestKnownIssues(t *testing.T) {
 		{"Endpoints are deleted at the start, of a Service that was not delivered", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
 		{"the watch of Endpoints lags for 170 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 170*time.Second, 1) }), staleEndpointsCache, "endpoints-exact"},
 		{"the watch of Endpoints lags for 160 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 160*time.Second, 1) }), nil, "endpoints-exact"},
+		{"the watch of Endpoints lags for 90 s after an event for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 90*time.Second, 1) }), longBackOff, "endpoints-exact"},
+		{"the watch of Endpoints lags for 1 s while a pod terminates", settling(func(h *historyBuilder) {
+			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			updatedEndpoints(h).answered(200)
+			h.podWithAddress(h.pod(nil, "web"), "10.1.0.2", true, nil)
+			for at := range 15 {
+				pod.Deleting = time.Unix(int64(at), 0)
+				pod = h.commit(history.Modified, *pod)
+				h.deliver(pod)
+			}
+			h.wait(time.Second)
+			h.list(objects.EndpointsResource)
+		}), staleEndpointsCache, "endpoints-exact"},
 		{"the watch of Endpoints lags for 5 s after 16 events for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 5*time.Second, 16) }), staleEndpointsCache, "endpoints-exact"},
 		{"the watch of Endpoints lags for 100 ms after 2 events for the Service", settling(func(h *historyBuilder) { buildStaleEndpoints(h, 100*time.Millisecond, 2) }), nil, "endpoints-exact"},
 		{"the watch of Endpoints lags for 170 s after an event during the update", settling(func(h *historyBuilder) {
@@ -308,6 +321,15 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 16) }), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 15) }), nil, "endpoints-exact"},
+		{"a write of Endpoints has just failed for the 15th time", settling(func(h *historyBuilder) {
+			buildRefusedCreates(h, 14)
+			h.writeEndpoints("create", "web").answered(500)
+		}), longBackOff, "endpoints-exact"},
+		{"a write of Endpoints has just failed for the 15th time, and an event for the Service followed", settling(func(h *historyBuilder) {
+			buildRefusedCreates(h, 14)
+			h.writeEndpoints("create", "web").answered(500)
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
+		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another process started", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.restart("subject-1")
@@ -399,6 +421,12 @@ func TestKnownIssues(t *testing.T) {
 				h.writeEndpoints("create", "web").deferred(429)
 			}
 		}), nil, "endpoints-exact"},
+		{"a create of a ReplicaSet has just failed for the 15th time", settling(func(h *historyBuilder) {
+			h.deployment("web", 5, rollingUpdate(1, 0))
+			h.list(objects.ReplicaSetResource)
+			retry(h, 14, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
+			h.createReplicaSet("web", "v1", 5).answered(500)
+		}), longBackOff, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times, and an event for the Deployment followed", settling(func(h *historyBuilder) {
 			d := h.deployment("web", 5, rollingUpdate(1, 0))
 			h.list(objects.ReplicaSetResource)

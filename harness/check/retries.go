@@ -142,3 +142,20 @@ func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 		attempt.latestEvent = m.seq
 	}
 }
+
+// waits reports whether the work queue key of an object waits for the retry of a failed request. The
+// result is false if an event has enqueued the key since the failure, or if the key was dropped.
+//
+// The method computes the time of the retry from the number of failures. It ignores processes that
+// are paused or cannot hold the lease.
+func (attempts *failedAttempts) waits(m *Model, object workQueueKey) bool {
+	for key := range m.activeKeys(object) {
+		for _, tried := range attempts.byKey[key] {
+			inQueue := tried.count != attempts.max && tried.clientRetries == 0
+			if inQueue && tried.latestEvent <= tried.latestSent && m.clockOf(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
+				return true
+			}
+		}
+	}
+	return false
+}
