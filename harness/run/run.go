@@ -89,7 +89,8 @@ type Options struct {
 	// Progress, if set, receives progress messages for users. Progress must return quickly.
 	Progress func(message string)
 	// OnRecord, if set, is called with each record of the history, in order. OnRecord must return
-	// quickly, and must not change the record.
+	// quickly, and must not change the record. In virtual time, OnRecord gets all records after the
+	// run.
 	OnRecord func(*history.Record)
 
 	Clock    clock.WithTicker // clock of the run; nil means [clock.RealClock]

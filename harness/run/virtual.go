@@ -51,7 +51,6 @@ func (o *Options) preflightVirtual() error {
 		what string
 	}{
 		{o.KeepUp != nil, "--keep (Options.KeepUp)"},
-		{o.OnRecord != nil, "--verbose (Options.OnRecord)"},
 		{o.Scenario.ExternalWorkload != nil, "externalWorkload"},
 		{o.Direct, "Options.Direct"},
 	} {
@@ -64,8 +63,8 @@ func (o *Options) preflightVirtual() error {
 }
 
 // recordInVirtualTime runs the program gauntlet-virtual, which records the history of the run. It
-// then passes on the program's progress messages. If the run was aborted, it adds the reason to the
-// history.
+// then passes on the program's progress messages and the records. If the run was aborted, it adds the
+// reason to the history.
 func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	err := s.runVirtual(ctx)
 	progress, progressErr := readMessages(s.dir.progress())
@@ -75,11 +74,25 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	if progressErr != nil {
 		s.progress("reading the progress of the run: %v", progressErr)
 	}
-	err = errors.Join(err, os.RemoveAll(s.dir.state()))
-	if err == nil {
-		return nil
+	if err = errors.Join(err, os.RemoveAll(s.dir.state())); err != nil {
+		err = errors.Join(err, s.recordAbort(err))
 	}
-	return errors.Join(err, s.recordAbort(err))
+	s.passRecords()
+	return err
+}
+
+// passRecords passes the records of the history to Options.OnRecord. It stops at an invalid record.
+// The checks report this record.
+func (s *Session) passRecords() {
+	if s.OnRecord == nil {
+		return
+	}
+	for record, err := range history.ReadFile(s.dir.history()) {
+		if err != nil {
+			return
+		}
+		s.OnRecord(record)
+	}
 }
 
 // recordAbort adds a gap record to the history. The record says that the history is incomplete,

@@ -100,15 +100,18 @@ func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
 }
 
-// learn makes the runs without faults, and plans the search from the histories of these runs. It
-// sets s.plan and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
+// learn makes the runs without faults, and plans the search from the histories of these runs. Each run
+// has a seed of its own, so that the runs differ in what depends on random choices. learn sets s.plan
+// and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
 // workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {
 		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) {
 			s.Progress(fmt.Sprintf("run without faults, %d of %d", n+1, s.Baseline))
-			return s.Start(ctx, s.calm.Clone(), nil, s.baselineDirectory(), func(*history.Record) {})
+			calm := s.calm.Clone()
+			calm.Seed += uint64(n)
+			return s.Start(ctx, calm, nil, s.baselineDirectory(), func(*history.Record) {})
 		})
 	}
 	var lessons []*Lesson
