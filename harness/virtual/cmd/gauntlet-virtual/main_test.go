@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -70,17 +71,24 @@ var buildOnce = sync.OnceValue(func() error {
 })
 
 // checkVerdict runs a scenario in virtual time, as `gauntlet run --provider=virtual` does, and
-// compares the verdict. It returns the run directory.
+// compares the verdict. It also checks that Options.OnRecord gets each record of the history. It
+// returns the run directory.
 func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target subject.Target, want check.Verdict) string {
 	t.Helper()
 	spec = spec.Clone()
 	spec.Seed = 1
 	out := t.TempDir()
+	records := 0
 	result, err := run.Run(t.Context(), run.Options{
 		Scenario: spec, Target: target, Provider: providers.Virtual, Out: out, Gauntlet: gauntlet,
+		OnRecord: func(*history.Record) { records++ },
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile(filepath.Join(result.Directory, "history.jsonl"))
+	if want := bytes.Count(recorded, []byte("\n")); err != nil || records != want {
+		t.Errorf("OnRecord got %d records, want %d: %v", records, want, err)
 	}
 	if result.Verdict != want {
 		t.Errorf("verdict %s, want %s: %s", result.Verdict, want, result.Reason)
