@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -275,4 +276,20 @@ func countRollbacks(r *fixture) int {
 		}
 	}
 	return n
+}
+
+// TestFailedUpdateKeepsProgress checks a sync that cannot update the new ReplicaSet, but writes a
+// status that shows progress. The progress deadline must start again, because the next sync compares
+// with this status.
+func TestFailedUpdateKeepsProgress(t *testing.T) {
+	d := newDeployment(3, image("v2"), deadline(60), progressing(reasonReplicaSetUpdated, 30*time.Second))
+	r := newFixture(t, d, newSetOf(d, "v1", 3, 3, withAvailablePods(3)), newSetOf(d, "v2", 1, 1, withAvailablePods(1)))
+	r.callErrors["update replicasets web-v2"] = []error{errTooManyRequests}
+	if err := r.sync(t.Context(), key); err == nil {
+		t.Fatal("the sync returned no error, although it could not update the revision")
+	}
+	status := &r.deployments["web"].Status
+	if got := findCondition(status.Conditions, appsv1.DeploymentProgressing); status.UpdatedReplicas != 1 || got == nil || !got.LastUpdateTime.Time.Equal(now) {
+		t.Errorf("%d updated replicas, condition %v; want 1, and the lastUpdateTime %v", status.UpdatedReplicas, got, now)
+	}
 }

@@ -73,21 +73,22 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
 		return nil // the progress deadline must restart before the next sync checks it
 	}
-	if err := c.adjustNewReplicaSet(ctx, r); err != nil {
-		return err
-	}
 	requested, rollback := rollbackTo(d.Annotations)
+	err := c.adjustNewReplicaSet(ctx, r)
+	scales := isScalingEvent(r.limits, r.replicaSetSizes())
+	r.estimateProgress = !d.Spec.Paused && !rollback && !scales
 	switch {
+	case err != nil:
+		return err // the status is written nevertheless, so progress must count
 	case d.Spec.Paused && rollback:
 		return c.rescale(ctx, r)
 	case d.Spec.Paused:
 		return errors.Join(c.rescale(ctx, r), c.cleanUp(ctx, r))
 	case rollback:
 		return c.rollBack(ctx, r, requested)
-	case isScalingEvent(r.limits, r.replicaSetSizes()):
+	case scales:
 		return c.rescale(ctx, r)
 	}
-	r.estimateProgress = true
 	switch {
 	case rolls(d):
 		return c.roll(ctx, r)

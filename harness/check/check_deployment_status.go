@@ -280,9 +280,11 @@ var progressStatus = map[string]string{
 }
 
 // checkProgressing checks the condition Progressing if the write changes this condition. It also
-// calls checkOverdue, which demands a report of a missed progress deadline.
+// calls checkOverdue, which demands a report of a missed progress deadline, and checkRefreshed, which
+// demands a new lastUpdateTime after progress.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
+	write.checkRefreshed()
 	before, after := write.from.Status.ConditionWithTime(objects.ProgressingCondition), write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	if after == before || after == (objects.ConditionWithTime{}) {
 		return
@@ -307,6 +309,32 @@ func (write *statusWrite) checkProgressing() {
 	case objects.DeploymentResumedReason:
 		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "reason DeploymentResumed only if spec.paused is false and the last reason was DeploymentPaused")
 	}
+}
+
+// checkRefreshed reports a status whose replica counts show progress, but whose condition Progressing
+// has an old lastUpdateTime. The progress deadline counts from this time.
+//
+// It skips writes of syncs that may not have evaluated the progress: the Deployment is paused or
+// terminating, its last rollout was complete, or the controller may have had to scale the ReplicaSets
+// in proportion.
+func (write *statusWrite) checkRefreshed() {
+	d, after := write.from, write.written.Status.ConditionWithTime(objects.ProgressingCondition)
+	if after == (objects.ConditionWithTime{}) || d.ProgressDeadline == 0 || d.Paused || d.Terminating || !write.allStatesKnown || !write.progressed() ||
+		d.Status.Condition(objects.ProgressingCondition).Reason == objects.NewReplicaSetAvailableReason || write.rollout.mayScale(d) {
+		return
+	}
+	earliest := write.earliestDecision.Truncate(time.Second).Add(-tolerance)
+	write.expect(!after.LastUpdateTime.Before(earliest),
+		fmt.Sprintf("progress, and condition Progressing (%s) with lastUpdateTime %s", after.Reason, after.LastUpdateTime.Format(time.TimeOnly)),
+		fmt.Sprintf("a lastUpdateTime of %s or later, because the replica counts show progress", earliest.Format(time.TimeOnly)))
+}
+
+// mayScale reports whether the controller had to scale the ReplicaSets in proportion in one of the
+// states on which it may have acted.
+func (r *rolloutState) mayScale(d *objects.Deployment) bool {
+	return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
+		return scalingPending(d, s.value.cached) || scalingPending(d, s.value.withOwnWrites)
+	})
 }
 
 // checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.

@@ -341,7 +341,36 @@ func TestProgress(t *testing.T) {
 			condition("Progressing", status, reason, second),
 		}}).answered(200)
 	}
+	// becomesReady writes, in the given second, that the tenth replica of ReplicaSet web-v1 is ready. The
+	// condition Progressing has the lastUpdateTime updated, in seconds.
+	becomesReady := func(h *historyBuilder, second, updated int64) {
+		h.at = time.Duration(second) * time.Second
+		h.deliver(h.revise("web", "spec", nil), h.revise("web-v1", "status", fields{"readyReplicas": 10, "availableReplicas": 9}))
+		h.at += 500 * time.Millisecond
+		status := sums(10, 10, 10, 1)
+		status["availableReplicas"] = 9
+		h.writeDeploymentStatus(h.find("web"), progressing(status, true, objects.ReplicaSetUpdatedReason, updated)).answered(200)
+	}
 	runTestCases(t, "deployment-status", []testCase{
+		{name: "progress with a new lastUpdateTime", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			becomesReady(h, 20, 20)
+		}},
+		{name: "progress with the former lastUpdateTime", want: Fail, evidence: "progress, and condition Progressing (ReplicaSetUpdated) with lastUpdateTime", build: func(h *historyBuilder) {
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			becomesReady(h, 20, 1)
+		}},
+		{name: "progress with the former lastUpdateTime, while the ReplicaSets have to be scaled", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			h.deliver(h.scale("web", 11))
+			becomesReady(h, 20, 1)
+		}},
+		{name: "progress with the former lastUpdateTime after a complete rollout", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, objects.NewReplicaSetAvailableReason, 9)
+			h.at = 20 * time.Second
+			h.deliver(h.revise("web-v1", "status", fields{"readyReplicas": 10, "availableReplicas": 10}))
+			h.writeDeploymentStatus(h.find("web"), progressing(sums(10, 10, 10, 0), true, objects.NewReplicaSetAvailableReason, 1)).answered(200)
+		}},
 		{name: "ProgressDeadlineExceeded after the deadline", want: Pass, build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			writes(h, "False", objects.DeadlineExceededReason, 602)

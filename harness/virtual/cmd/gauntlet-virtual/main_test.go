@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
