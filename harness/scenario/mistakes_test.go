@@ -49,6 +49,18 @@ settle: {within: 1h}
 	}
 }
 
+// TestManyMistakes checks that an error with very many mistakes lists only the first ones.
+func TestManyMistakes(t *testing.T) {
+	var errs []error
+	for range linesMax + 3 {
+		errs = append(errs, errors.New("mistake"))
+	}
+	want := strings.Repeat("mistake\n", linesMax) + "and 3 more; the file has 53 mistakes"
+	if got := JoinErrors(errs...).Error(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func TestJoinErrors(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	if err := JoinErrors(nil, nil); err != nil {
