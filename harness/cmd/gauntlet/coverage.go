@@ -93,7 +93,7 @@ func findHistories(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	for _, r := range runs {
-		if r.Directory != "" {
+		if _, err := os.Stat(r.Directory); r.Directory != "" && !errors.Is(err, os.ErrNotExist) {
 			files = append(files, run.HistoryFile(r.Directory))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -290,6 +291,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("--out=%s: found a file; expected a directory", f.out)
 	}
+	if info, err := os.Stat(f.auditDir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("--audit-dir=%s: found a file; expected a directory", f.auditDir)
+	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
 		return nil, err // wrong usage: most likely, the Go package of --subject=go:PATH does not compile
@@ -503,7 +507,8 @@ func noScenario(name string) error {
 	for _, s := range library.All() {
 		known = append(known, s.Name)
 	}
-	advice := nearest.Suggestion(name, known)
+	base := filepath.Base(name)
+	advice := nearest.Suggestion(strings.TrimSuffix(base, filepath.Ext(base)), known)
 	if advice == "" {
 		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"
 	}
@@ -519,6 +524,15 @@ func seedOf(seeds ...uint64) uint64 {
 		}
 	}
 	return 1 + rand.Uint64N(1<<32) // at most 10 digits, so that users can type it
+}
+
+// checkSeeds returns an error if several runs need seeds above the maximum. The first run has the
+// seed of --seed, and each further run has the next seed. The argument count is the number of runs.
+func checkSeeds(first uint64, count int) error {
+	if most := uint64(math.MaxUint64) - uint64(count-1); first > most {
+		return fmt.Errorf("--seed=%d: expected at most %d, because each further run has the next seed", first, most)
+	}
+	return nil
 }
 
 // parallelRuns returns the maximum number of runs at the same time. It returns an error if
