@@ -232,7 +232,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
-		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %w", f.tolerations, err)
+		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", f.tolerations, inputfile.JSONReason(err))
 	}
 	return nil
 }

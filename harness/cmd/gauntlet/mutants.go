@@ -480,7 +480,7 @@ func readJSONIfExists(path string, into any, expected string) error {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("%s: expected %s: %w", path, expected, err)
+		return fmt.Errorf("%s: expected %s: %s", path, expected, inputfile.JSONReason(err))
 	}
 	return nil
 }
