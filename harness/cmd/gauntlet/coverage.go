@@ -143,7 +143,7 @@ func readCoverage(path string) (*coverage.Table, error) {
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
-		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %w", path, err)
+		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", path, inputfile.JSONReason(err))
 	}
 	return &table, nil
 }
