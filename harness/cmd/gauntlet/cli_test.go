@@ -65,6 +65,23 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
+// TestRenamedEntries checks that the commands list and explain accept old names of checks and
+// scenarios, with a warning that has the new name.
+func TestRenamedEntries(t *testing.T) {
+	for line, current := range map[string]string{
+		"explain check/claims":    "adopt-and-release",
+		"explain alive":           "process-alive",
+		"list checks claims":      "adopt-and-release",
+		"list scenarios moments":  "triggers",
+		"explain check/max-surge": "",
+	} {
+		out, errOut, err := commandOutput(t, strings.Fields(line)...)
+		if err != nil || !strings.Contains(out, current) || strings.Contains(errOut, "warning: found the old name") != (current != "") {
+			t.Errorf("%s: standard error %q, error %v; want the entry %s and a warning", line, errOut, err, current)
+		}
+	}
+}
+
 // TestDefaultScenarios checks which scenarios a command runs if the user names none. It must run
 // the scenarios that the provider supports, and print the names of the others.
 func TestDefaultScenarios(t *testing.T) {

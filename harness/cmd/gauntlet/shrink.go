@@ -101,6 +101,10 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if id, ok := scenario.RenamedCheck(f.check); ok {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", scenario.RenameWarning(f.check, id))
+		f.check = id
+	}
 	if f.check, f.issue, err = findFailedCheck(failed, f.check); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
