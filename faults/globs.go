@@ -14,8 +14,8 @@ func Glob(params Params, field, pattern string) error {
 	return nil
 }
 
-// OwnerGlob returns an error if the value of the parameter "owner" of a fault is neither empty nor
-// a pair of globs for the kind and the name of an owner.
+// OwnerGlob returns an error if the value of a fault's parameter "owner" is invalid. A valid value
+// is empty, or a pair of globs for the kind and the name of an owner.
 func OwnerGlob(params Params, pattern string) error {
 	if pattern != "" && strings.Count(pattern, "/") != 1 {
 		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", pattern)

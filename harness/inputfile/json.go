@@ -18,8 +18,8 @@ var (
 	pointerPattern = regexp.MustCompile(`cannot unmarshal (?:JSON )?(.+) into Go \S+(?: within "([^"]*)")?.*`)
 )
 
-// JSONReason returns the text of an error of a JSON or YAML package for users, without the names
-// of Go types. An example is "found string at end".
+// JSONReason returns the text of an error of a JSON or YAML package without the names of Go types.
+// Users do not know these types. An example is "found string at end".
 func JSONReason(err error) string {
 	text := err.Error()
 	if match := structPattern.FindStringSubmatch(text); match != nil {

@@ -24,8 +24,7 @@ func (s *Scenario) File() string {
 	return s.source.file
 }
 
-// HideFile removes the name of the file from all later errors about the scenario, and also the
-// positions in the file. Users do not have the file of a built-in or generated scenario.
+// HideFile removes the name of the file and all positions from later errors about the scenario. Users do not have the file of a built-in or generated scenario.
 func (s *Scenario) HideFile() {
 	if s.source != nil {
 		s.source.file = ""

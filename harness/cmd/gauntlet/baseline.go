@@ -96,8 +96,8 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	return f.learnFrom(cmd, all, parallel)
 }
 
-// checkNewFile returns an error if a file exists at the path of --output, or if the directory of the
-// path does not exist.
+// checkNewFile returns an error if the path of --output is not that of a new file. It also returns
+// an error if the directory of the path does not exist.
 func checkNewFile(path string) error {
 	switch _, err := os.Lstat(path); {
 	case err == nil:

@@ -65,8 +65,8 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
-// TestRenamedEntries checks that the commands list and explain accept old names of checks and
-// scenarios, with a warning that has the new name.
+// TestRenamedEntries checks that the commands list and explain accept old names. For the old name of
+// a check or a scenario, they must print a warning.
 func TestRenamedEntries(t *testing.T) {
 	for line, current := range map[string]string{
 		"explain check/claims":    "adopt-and-release",

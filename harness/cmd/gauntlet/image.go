@@ -93,8 +93,8 @@ the credentials of "docker login".`,
 	return cmd
 }
 
-// checkImageFlags returns an error if the flags of "gauntlet image" contradict each other, or if
-// --output or --label has an invalid value.
+// checkImageFlags returns an error if the flags of "gauntlet image" contradict each other. It also
+// returns an error if --output or --label has an invalid value.
 func checkImageFlags(cmd *cobra.Command, output string, push bool, labels map[string]string) error {
 	if push && cmd.Flags().Changed("output") {
 		return errors.New("image: found --push and --output; with --push, the command writes no archive: omit one of the two flags")
