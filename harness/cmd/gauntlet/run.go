@@ -288,11 +288,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err := cmp.Or(provider.CheckFlags(cmd.Flags().Changed), environment.CheckTarget(provider, target)); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("--out=%s: found a file; expected a directory", f.out)
-	}
-	if info, err := os.Stat(f.auditDir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("--audit-dir=%s: found a file; expected a directory", f.auditDir)
+	if err := errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir)); err != nil {
+		return nil, err
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
@@ -355,6 +352,15 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// checkDirectory returns an error if the value of a flag is the path of a file. The directory need
+// not exist. The argument flag is the name of the flag.
+func checkDirectory(flag, path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return fmt.Errorf("--%s=%s: found a file; expected a directory", flag, path)
+	}
+	return nil
 }
 
 // executables returns the path of gauntlet's executable. If the target is our controllers, it also
