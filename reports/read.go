@@ -30,10 +30,13 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {
-		return nil, fmt.Errorf("%s: not valid verdicts JSON: %w; to write the file again, run gauntlet check", path, err)
+		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", path, inputfile.JSONReason(err))
 	}
 	if report.Schema < 1 || report.Schema > schema {
 		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; to write the file again, run gauntlet check", path, schema, report.Schema)
+	}
+	if len(report.Runs) == 0 {
+		return nil, fmt.Errorf("%s: found no runs; expected at least one; to write the file of a run again, run gauntlet check", path)
 	}
 	runs := make([]Run, 0, len(report.Runs))
 	for _, r := range report.Runs {

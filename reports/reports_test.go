@@ -343,7 +343,9 @@ func TestReadDirectorySchema1(t *testing.T) {
 func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"nothing", "", "found no verdicts.json; expected a run directory"},
-		{"no JSON", "}", "not valid verdicts JSON"},
+		{"no JSON", "}", "expected the verdicts that gauntlet writes to this file, as JSON: "},
+		{"another type", `{"schema": "two"}`, "as JSON: found string at schema; to write"},
+		{"no runs", `{"schema": 2, "runs": null}`, "found no runs; expected at least one"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
 	} {
 		dir := t.TempDir()

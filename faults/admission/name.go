@@ -23,6 +23,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Name is the fault type name-taken: it creates a ReplicaSet whose name the controller under test
@@ -71,14 +72,12 @@ func newName(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
+	errs := []error{faults.OneOf(params, "template", p.Template, templates), faults.Between(params, "times", p.Times, 1, namesMax)}
 	if _, err := path.Match(p.Owner, ""); err != nil || (p.Owner != "" && strings.Count(p.Owner, "/") != 1) {
-		return nil, params.Errorf("owner", "found %q; expected a kind and a name, such as Deployment/web-*", p.Owner)
+		errs = append(errs, params.Errorf("owner", "found %q; expected a kind and a name, such as Deployment/web-*", p.Owner))
 	}
-	if err := faults.OneOf(params, "template", p.Template, templates); err != nil {
+	if err := scenario.JoinErrors(errs...); err != nil {
 		return nil, err
-	}
-	if p.Times < 1 || p.Times > namesMax {
-		return nil, params.Errorf("times", "%d is out of bounds; expected 1 to %d", p.Times, namesMax)
 	}
 	return &name{params: p}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Policy is the fault type admission-denied: an admission policy denies creates of one
@@ -44,10 +45,7 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.Resource(params, p.Resource); err != nil {
-		return nil, err
-	}
-	if err := faults.OneOf(params, "reason", p.Reason, reasons); err != nil {
+	if err := scenario.JoinErrors(faults.Resource(params, p.Resource), faults.OneOf(params, "reason", p.Reason, reasons)); err != nil {
 		return nil, err
 	}
 	resource := schema.ParseGroupResource(p.Resource)

@@ -48,8 +48,8 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if p.Left < 0 || p.Left > leftMax {
-		return nil, params.Errorf("left", "%d is out of bounds; expected 0 to %d", p.Left, leftMax)
+	if err := faults.Between(params, "left", p.Left, 0, leftMax); err != nil {
+		return nil, err
 	}
 	return &quota{params: p}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Compact is the fault type etcd-compact: it compacts etcd at a regular interval.
@@ -54,11 +55,9 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	switch {
-	case p.Every < everyMin || p.Every > everyMax:
-		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case p.Times < 0 || p.Times > timesMax:
-		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
+	err := scenario.JoinErrors(faults.Between(params, "every", p.Every, everyMin, everyMax), faults.Between(params, "times", p.Times, 0, timesMax))
+	if err != nil {
+		return nil, err
 	}
 	return &compact{params: p}, nil
 }

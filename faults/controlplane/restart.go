@@ -68,8 +68,8 @@ func newRestart(params faults.Params, part cluster.Component) (faults.Fault, err
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if p.Downtime < 0 || p.Downtime > downtimeMax {
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected 0s to %v", p.Downtime, downtimeMax)
+	if err := faults.Between(params, "downtime", p.Downtime, 0, downtimeMax); err != nil {
+		return nil, err
 	}
 	return &restart{params: p, part: part}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Cordon is the fault type node-cordon: it makes nodes unschedulable.
@@ -77,10 +78,7 @@ func newTaint(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "effect", p.Effect, effects); err != nil {
-		return nil, err
-	}
-	if err := checkCount(params, p.Count); err != nil {
+	if err := scenario.JoinErrors(faults.OneOf(params, "effect", p.Effect, effects), checkCount(params, p.Count)); err != nil {
 		return nil, err
 	}
 	return &marking{wanted: p.Count, mark: tainted(corev1.TaintEffect(p.Effect))}, nil

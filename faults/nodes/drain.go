@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Drain is the fault type node-drain: the fault cordons nodes and evicts the pods on these
@@ -56,11 +57,8 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := checkCount(params, p.Count); err != nil {
+	if err := scenario.JoinErrors(checkCount(params, p.Count), faults.Between(params, "patience", p.Patience, 0, patienceMax)); err != nil {
 		return nil, err
-	}
-	if p.Patience < 0 || p.Patience > patienceMax {
-		return nil, params.Errorf("patience", "%v is out of bounds; expected 0s to %v", p.Patience, patienceMax)
 	}
 	return &drain{params: p}, nil
 }

@@ -30,10 +30,7 @@ var countParam = faults.Param{Name: "count", Description: "The number of worker 
 // checkCount returns an error unless the argument count is between 1 and countMax. The argument is
 // the value of the parameter "count" of a fault.
 func checkCount(params faults.Params, count int) error {
-	if count < 1 || count > countMax {
-		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
-	}
-	return nil
+	return faults.Between(params, "count", count, 1, countMax)
 }
 
 // CountParams contains the parameters of fault types that have only the parameter "count".

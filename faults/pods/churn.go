@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Churn is the fault type pod-churn: at a regular interval, the fault deletes, fails or
@@ -64,30 +64,39 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "action", p.Action, churnActions); err != nil {
+	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	if _, err := labels.Parse(p.Selector); err != nil {
-		return nil, params.Errorf("selector", "found %q, which is not a label selector; expected a selector such as app=web,tier!=db", p.Selector)
-	}
-	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
-	case p.Every < everyMin || p.Every > everyMax:
-		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
-	case down != nil && actions[p.Action].undo == nil:
-		return nil, params.Errorf("downtime", "only permitted with action %s, %s or %s; found action %s", actionUnready, actionRestart, actionLinger, p.Action)
-	case down != nil && (*down < everyMin || *down > everyMax):
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
-	case p.Times < 0 || p.Times > timesMax:
-		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
-	case grace != nil && p.Action != actionDelete:
-		return nil, params.Errorf("gracePeriodSeconds", "only permitted with action %s; found action %s", actionDelete, p.Action)
-	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
-		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
-	}
 	return &churn{
-		action: p.Action, targets: Targets{Selector: p.Selector, Every: p.Every, Times: p.Times}, orphans: p.Orphans,
+		action: p.Action, targets: p.targets(), orphans: p.Orphans,
 		grace: p.GracePeriodSeconds, downtime: ptr.Deref(p.Downtime, downtimeDefault),
 	}, nil
+}
+
+// targets returns which pods the fault changes, and how often.
+func (p *ChurnParams) targets() Targets {
+	return Targets{Selector: p.Selector, Every: p.Every, Times: p.Times}
+}
+
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
+func (p *ChurnParams) validate(params faults.Params) error {
+	targets := p.targets()
+	action := faults.OneOf(params, "action", p.Action, churnActions)
+	errs := []error{action, targets.validate(params)}
+	switch down := p.Downtime; {
+	case down != nil && action == nil && actions[p.Action].undo == nil:
+		errs = append(errs, params.Errorf("downtime", "only permitted with action %s, %s or %s; found action %s", actionUnready, actionRestart, actionLinger, p.Action))
+	case down != nil:
+		errs = append(errs, faults.Between(params, "downtime", *down, everyMin, everyMax))
+	}
+	switch grace := p.GracePeriodSeconds; {
+	case grace != nil && action == nil && p.Action != actionDelete:
+		errs = append(errs, params.Errorf("gracePeriodSeconds", "only permitted with action %s; found action %s", actionDelete, p.Action))
+	case grace != nil:
+		errs = append(errs, faults.Between(params, "gracePeriodSeconds", *grace, 0, gracePeriodSecondsMax))
+	}
+	return scenario.JoinErrors(errs...)
 }
 
 // churn is a fault of type pod-churn, pod-relabel or pod-disown. At a regular interval, it

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Relabel is the fault type pod-relabel: at a regular interval, the fault changes a label of a
@@ -62,19 +63,14 @@ type Targets struct {
 	Times int           `yaml:"times"`
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
 func (v *Targets) validate(params faults.Params) error {
+	errs := []error{faults.Between(params, "every", v.Every, everyMin, everyMax), faults.Between(params, "times", v.Times, 0, timesMax)}
 	if _, err := labels.Parse(v.Selector); err != nil {
-		return params.Errorf("selector", "found %q, which is not a label selector; expected a selector such as app=web,tier!=db", v.Selector)
+		errs = append(errs, params.Errorf("selector", "found %q, which is not a label selector; expected a selector such as app=web,tier!=db", v.Selector))
 	}
-	if v.Every < everyMin || v.Every > everyMax {
-		return params.Errorf("every", "%v is out of bounds; expected %v to %v", v.Every, everyMin, everyMax)
-	}
-	if v.Times < 0 || v.Times > timesMax {
-		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", v.Times, timesMax)
-	}
-	return nil
+	return scenario.JoinErrors(errs...)
 }
 
 // RelabelParams contains the parameters that a scenario sets for a pod-relabel fault. The Params
@@ -92,13 +88,11 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
+	errs := []error{p.validate(params), faults.Between(params, "downtime", p.Downtime, everyMin, everyMax)}
 	if len(validation.IsQualifiedName(p.Label)) > 0 {
-		return nil, params.Errorf("label", "found %q, which is not a label key; expected a key such as app", p.Label)
+		errs = append(errs, params.Errorf("label", "found %q, which is not a label key; expected a key such as app", p.Label))
 	}
-	if p.Downtime < everyMin || p.Downtime > everyMax {
-		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)
-	}
-	if err := p.validate(params); err != nil {
+	if err := scenario.JoinErrors(errs...); err != nil {
 		return nil, err
 	}
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
@@ -121,10 +115,7 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, disownActions); err != nil {
-		return nil, err
-	}
-	if err := p.validate(params); err != nil {
+	if err := scenario.JoinErrors(faults.OneOf(params, "how", p.How, disownActions), p.validate(params)); err != nil {
 		return nil, err
 	}
 	return &churn{action: p.How, targets: p.Targets}, nil

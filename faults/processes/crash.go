@@ -36,7 +36,7 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := validateDuration(params, "downtime", p.Downtime); err != nil {
+	if err := faults.Between(params, "downtime", p.Downtime, 0, durationMax); err != nil {
 		return nil, err
 	}
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil

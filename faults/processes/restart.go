@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Restart is the fault type restart: it stops replicas of the controller under test and starts
@@ -77,32 +78,17 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "how", p.How, howNames); err != nil {
-		return nil, err
-	}
-	if err := faults.OneOf(params, "replica", p.Replica, replicas); err != nil {
-		return nil, err
-	}
-	if err := validateDuration(params, "downtime", p.Downtime); err != nil {
-		return nil, err
-	}
-	if p.Times < 1 || p.Times > timesMax {
-		return nil, params.Errorf("times", "%d is out of bounds; expected 1 to %d", p.Times, timesMax)
-	}
-	if err := validateDuration(params, "every", p.Every); err != nil {
+	err := scenario.JoinErrors(
+		faults.OneOf(params, "how", p.How, howNames),
+		faults.OneOf(params, "replica", p.Replica, replicas),
+		faults.Between(params, "downtime", p.Downtime, 0, durationMax),
+		faults.Between(params, "times", p.Times, 1, timesMax),
+		faults.Between(params, "every", p.Every, 0, durationMax),
+	)
+	if err != nil {
 		return nil, err
 	}
 	return &restart{params: p}, nil
-}
-
-// validateDuration returns an error unless the duration d is between 0 and the constant
-// durationMax. The argument field is the name of the parameter, such as "downtime". The error
-// contains this name.
-func validateDuration(params faults.Params, field string, d time.Duration) error {
-	if d < 0 || d > durationMax {
-		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)
-	}
-	return nil
 }
 
 // restart is a fault of type restart. It stops replicas of the controller under test and starts

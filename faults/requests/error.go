@@ -8,6 +8,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Error is the fault type api-error: the fault proxy answers requests with an API error.
@@ -60,20 +61,26 @@ func NewError(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
 func (p *ErrorParams) validate(params faults.Params) error {
-	if err := p.Match.validate(params, faults.Verbs); err != nil {
-		return err
-	}
+	return scenario.JoinErrors(
+		p.Match.validate(params, faults.Verbs),
+		faults.Between(params, "retryAfterSeconds", p.RetryAfterSeconds, 0, retryAfterSecondsMax),
+		p.validateCode(params),
+	)
+}
+
+// validateCode returns an error if a request cannot be refused with the HTTP status p.Code. If the
+// status is valid, it also returns an error if a response with it cannot have a Retry-After header,
+// but the scenario sets one.
+func (p *ErrorParams) validateCode(params faults.Params) error {
 	switch {
 	case p.Code == 0:
 		return params.Errorf("code", "not given; expected one of %s", codes(interceptor.RefusalCodes()))
 	case !interceptor.CanRefuse(p.Code):
 		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(interceptor.RefusalCodes()))
-	case p.RetryAfterSeconds < 0 || p.RetryAfterSeconds > retryAfterSecondsMax:
-		return params.Errorf("retryAfterSeconds", "%d is out of bounds; expected 0 to %d", p.RetryAfterSeconds, retryAfterSecondsMax)
-	case p.RetryAfterSeconds > 0 && p.Code != 429 && p.Code < 500:
+	case 0 < p.RetryAfterSeconds && p.RetryAfterSeconds <= retryAfterSecondsMax && p.Code != 429 && p.Code < 500:
 		return params.Errorf("retryAfterSeconds", "only permitted with code 429 or 5xx; found code %d", p.Code)
 	}
 	return nil

@@ -54,6 +54,11 @@ func TestParams(t *testing.T) {
 		{"{verb: get, resource: pods, code: 500, probability: 0}", "s.yaml:1:53: api-error.probability: 0 is out of bounds; expected more than 0, up to 1"},
 		{"{verb: get, resource: pods, code: 500, probability: 1.5}", "s.yaml:1:53: api-error.probability: 1.5 is out of bounds; expected more than 0, up to 1"},
 		{"{verb: get, resource: pods, code: 500, times: -1}", "s.yaml:1:47: api-error.times: -1 is out of bounds; expected 0 to 1000000"},
+		{"{verb: make, resource: pods, code: 418, retryAfterSeconds: 1, times: -1}", strings.Join([]string{
+			`s.yaml:1:8: api-error.verb: unknown value "make"; expected one of ` + verbs,
+			"s.yaml:1:36: api-error.code: unknown code 418; expected one of " + codes,
+			"s.yaml:1:70: api-error.times: -1 is out of bounds; expected 0 to 1000000",
+		}, "\n")},
 		{"{verb: get, resource: pods, code: 500, nth: 1, every: 2}", "s.yaml: api-error: found 2 of the fields nth, every and probability; set at most one of them"},
 	}
 	faulttest.Params(t, Error, tests)

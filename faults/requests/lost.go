@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Lost is the fault type response-lost: the fault proxy forwards requests but does not deliver
@@ -73,25 +74,22 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
 func (p *LostParams) validate(params faults.Params) error {
-	if err := p.Match.validate(params, withoutWatch); err != nil {
-		return err
-	}
-	if err := faults.OneOf(params, "how", p.How, lossNames); err != nil {
-		return err
-	}
+	how := faults.OneOf(params, "how", p.How, lossNames)
+	var code error
 	switch {
-	case p.Code != 0 && p.How != lossError:
-		return params.Errorf("code", "only permitted with how: error; found how: %s", p.How)
 	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
-		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
+		code = params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
+	case p.Code != 0 && how == nil && p.How != lossError:
+		code = params.Errorf("code", "only permitted with how: error; found how: %s", p.How)
 	}
-	if err := validateDuration(params, "after", p.After, 0); err != nil {
-		return err
-	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
+	return scenario.JoinErrors(
+		p.Match.validate(params, withoutWatch), how, code,
+		faults.Between(params, "after", p.After, 0, durationMax),
+		faults.OneOf(params, "breaks", p.Breaks, breakNames),
+	)
 }
 
 // loss returns what the fault proxy sends in place of the response. The string result is the text

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Match contains the parameters that select requests. The fault applies to the selected requests.
@@ -51,44 +51,40 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate returns an error for the first invalid parameter, with its position in the scenario. It
+// validate returns an error for each invalid parameter, with its position in the scenario. It
 // returns nil if all parameters are valid. The argument verbs lists the verbs that the fault type
 // supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
-	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
-		return err
-	}
-	if err := faults.Resource(params, m.Resource); err != nil {
-		return err
-	}
-	for _, glob := range []struct{ field, pattern string }{{"namespace", m.Namespace}, {"name", m.Name}, {"owner", m.Owner}} {
-		if _, err := path.Match(glob.pattern, ""); err != nil {
-			return params.Errorf(glob.field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", glob.pattern)
+	name, owner := faults.Glob(params, "name", m.Name), faults.OwnerGlob(params, m.Owner)
+	if slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb) {
+		if m.Name != "" {
+			name = params.Errorf("name", "a %s request contains no object name; remove this field", m.Verb)
+		}
+		if m.Owner != "" {
+			owner = params.Errorf("owner", "a %s request contains no object, so it has no owner; remove this field", m.Verb)
 		}
 	}
-	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)
-	switch {
-	case m.Name != "" && collection:
-		return params.Errorf("name", "a %s request contains no object name; remove this field", m.Verb)
-	case m.Owner != "" && collection:
-		return params.Errorf("owner", "a %s request contains no object, so it has no owner; remove this field", m.Verb)
-	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
-		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
-	}
-	return m.validateTriggers(params)
+	return scenario.JoinErrors(
+		faults.OneOf(params, "verb", m.Verb, verbs),
+		faults.Resource(params, m.Resource),
+		faults.Glob(params, "namespace", m.Namespace),
+		name, owner,
+		m.validateTriggers(params),
+	)
 }
 
-// validateTriggers returns an error if m.Times, m.Nth, m.Every or m.Probability is invalid. These
-// parameters say at which of the matching requests the fault fires. A scenario may set at most one
-// of m.Nth, m.Every and m.Probability.
+// validateTriggers returns an error for each invalid field among m.Times, m.Nth, m.Every and
+// m.Probability. These parameters say at which of the matching requests the fault fires. A scenario
+// may set at most one of m.Nth, m.Every and m.Probability.
 func (m *Match) validateTriggers(params faults.Params) error {
-	if m.Times < 0 || m.Times > countMax {
-		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
-	}
-	if m.Probability != nil && !(*m.Probability > 0 && *m.Probability <= 1) {
-		return params.Errorf("probability", "%v is out of bounds; expected more than 0, up to 1", *m.Probability)
-	}
+	errs := []error{faults.Between(params, "times", m.Times, 0, countMax)}
 	triggers := 0
+	if m.Probability != nil {
+		triggers++
+		if !(*m.Probability > 0 && *m.Probability <= 1) {
+			errs = append(errs, params.Errorf("probability", "%v is out of bounds; expected more than 0, up to 1", *m.Probability))
+		}
+	}
 	for _, count := range []struct {
 		field string
 		value *int
@@ -96,18 +92,13 @@ func (m *Match) validateTriggers(params faults.Params) error {
 		if count.value == nil {
 			continue
 		}
-		if *count.value < 1 || *count.value > countMax {
-			return params.Errorf(count.field, "%d is out of bounds; expected 1 to %d", *count.value, countMax)
-		}
 		triggers++
-	}
-	if m.Probability != nil {
-		triggers++
+		errs = append(errs, faults.Between(params, count.field, *count.value, 1, countMax))
 	}
 	if triggers > 1 {
-		return params.Errorf("", "found %d of the fields nth, every and probability; set at most one of them", triggers)
+		errs = append(errs, params.Errorf("", "found %d of the fields nth, every and probability; set at most one of them", triggers))
 	}
-	return nil
+	return scenario.JoinErrors(errs...)
 }
 
 // matches reports whether a request has the properties that the fields of m from Verb to Owner

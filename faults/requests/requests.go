@@ -96,16 +96,6 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration returns an error unless the duration d is between the argument lowest and the
-// constant durationMax. The argument field is the name of the parameter, such as "delay". The error
-// contains this name.
-func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
-	if d < lowest || d > durationMax {
-		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)
-	}
-	return nil
-}
-
 // withoutWatch contains every verb except watch. A watch has no single response that a
 // fault could withhold.
 var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Reset is the fault type request-reset: the fault proxy resets a request's HTTP/2 stream or
@@ -33,10 +34,8 @@ func NewReset(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(params, faults.Verbs); err != nil {
-		return nil, err
-	}
-	if err := faults.OneOf(params, "breaks", p.Breaks, breakNames); err != nil {
+	err := scenario.JoinErrors(p.validate(params, faults.Verbs), faults.OneOf(params, "breaks", p.Breaks, breakNames))
+	if err != nil {
 		return nil, err
 	}
 	return newFault(p.Match, "reset", func(*rand.Rand) (interceptor.RequestEffect, string) {

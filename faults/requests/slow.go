@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Slow is the fault type request-slow: the fault proxy delays requests before it forwards the
@@ -87,20 +88,14 @@ func newSlow(params faults.Params, verbs []string, effect func(time.Duration) in
 	}), nil
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid. The parameter verbs lists the permitted
-// verbs.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid. The parameter verbs lists the permitted verbs.
 func (p *SlowParams) validate(params faults.Params, verbs []string) error {
-	if err := p.Match.validate(params, verbs); err != nil {
-		return err
-	}
+	delay := faults.Between(params, "delay", p.Delay, delayMin, durationMax)
 	if p.Delay == 0 {
-		return params.Errorf("delay", "not given; expected %v to %v", delayMin, durationMax)
+		delay = params.Errorf("delay", "not given; expected %v to %v", delayMin, durationMax)
 	}
-	if err := validateDuration(params, "delay", p.Delay, delayMin); err != nil {
-		return err
-	}
-	return validateDuration(params, "jitter", p.Jitter, 0)
+	return scenario.JoinErrors(p.Match.validate(params, verbs), delay, faults.Between(params, "jitter", p.Jitter, 0, durationMax))
 }
 
 // Hang is the fault type request-hang: the fault proxy holds requests, and later resets or
@@ -145,17 +140,13 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	return newFault(p.Match, "held", func(*rand.Rand) (interceptor.RequestEffect, string) { return effect, detail }), nil
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
 func (p *HangParams) validate(params faults.Params) error {
-	if err := p.Match.validate(params, faults.Verbs); err != nil {
-		return err
-	}
-	if err := validateDuration(params, "within", p.Within, delayMin); err != nil {
-		return err
-	}
-	if err := faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}); err != nil {
-		return err
-	}
-	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
+	return scenario.JoinErrors(
+		p.Match.validate(params, faults.Verbs),
+		faults.Between(params, "within", p.Within, delayMin, durationMax),
+		faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}),
+		faults.OneOf(params, "breaks", p.Breaks, breakNames),
+	)
 }

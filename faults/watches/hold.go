@@ -12,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Delay is the fault type watch-delay: the fault proxy delays each watch event by a fixed
@@ -46,14 +47,12 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(params); err != nil {
-		return nil, err
-	}
+	delay := faults.Between(params, "delay", p.Delay, delayMin, delayMax)
 	if p.Delay == 0 {
-		return nil, params.Errorf("delay", "not given; expected %v to %v", delayMin, delayMax)
+		delay = params.Errorf("delay", "not given; expected %v to %v", delayMin, delayMax)
 	}
-	if p.Delay < delayMin || p.Delay > delayMax {
-		return nil, params.Errorf("delay", "%v is out of bounds; expected %v to %v", p.Delay, delayMin, delayMax)
+	if err := scenario.JoinErrors(p.validate(params), delay); err != nil {
+		return nil, err
 	}
 	return newHolding(p.EventMatch, p.Delay, fmt.Sprintf("holds %s of this watch for %v", p.described(), p.Delay)), nil
 }

@@ -1,13 +1,13 @@
 package watches
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // EventMatch contains the parameters with which watch-delay and watch-skip select watch events. If
@@ -49,29 +49,17 @@ func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds}
 }
 
-// validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
+// validate returns an error for each invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid.
 func (m *EventMatch) validate(params faults.Params) error {
-	if err := faults.Resource(params, m.Resource); err != nil {
-		return err
-	}
+	errs := []error{faults.Resource(params, m.Resource), faults.Glob(params, "name", m.Name), faults.OwnerGlob(params, m.Owner)}
 	if m.Type != "" {
-		if err := faults.OneOf(params, "type", m.Type, eventTypes); err != nil {
-			return err
-		}
+		errs = append(errs, faults.OneOf(params, "type", m.Type, eventTypes))
 	}
-	for _, glob := range []struct{ field, pattern string }{{"name", m.Name}, {"owner", m.Owner}} {
-		if _, err := path.Match(glob.pattern, ""); err != nil {
-			return params.Errorf(glob.field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", glob.pattern)
-		}
+	if m.Nth != nil {
+		errs = append(errs, faults.Between(params, "nth", *m.Nth, 1, nthMax))
 	}
-	switch {
-	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
-		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
-	case m.Nth != nil && (*m.Nth < 1 || *m.Nth > nthMax):
-		return params.Errorf("nth", "%d is out of bounds; expected 1 to %d", *m.Nth, nthMax)
-	}
-	return nil
+	return scenario.JoinErrors(errs...)
 }
 
 // described returns "one event" if m.Nth is set, and otherwise "each event". The fault's "fired"

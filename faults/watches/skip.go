@@ -9,6 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Skip is the fault type watch-skip: the controller under test never receives one version of an
@@ -39,11 +40,8 @@ func NewSkip(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(params); err != nil {
+	if err := scenario.JoinErrors(p.validate(params), faults.Between(params, "within", p.Within, delayMin, delayMax)); err != nil {
 		return nil, err
-	}
-	if p.Within < delayMin || p.Within > delayMax {
-		return nil, params.Errorf("within", "%v is out of bounds; expected %v to %v", p.Within, delayMin, delayMax)
 	}
 	if p.Nth == nil {
 		p.Nth = new(int)

@@ -10,6 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // End is the fault type watch-end: the fault proxy ends watches.
@@ -66,19 +67,17 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.Resource(params, p.Resource); err != nil {
-		return nil, err
+	errs := []error{
+		faults.Resource(params, p.Resource),
+		faults.OneOf(params, "how", p.How, endings()),
+		faults.Between(params, "blind", p.Blind, 0, blindMax),
+		faults.Between(params, "times", p.Times, 0, timesMax),
 	}
-	if err := faults.OneOf(params, "how", p.How, endings()); err != nil {
-		return nil, err
+	if p.Every != 0 && (p.Every < everyMin || p.Every > everyMax) {
+		errs = append(errs, params.Errorf("every", "%v is out of bounds; expected %v to %v, or 0s", p.Every, everyMin, everyMax))
 	}
-	switch {
-	case p.Blind < 0 || p.Blind > blindMax:
-		return nil, params.Errorf("blind", "%v is out of bounds; expected 0s to %v", p.Blind, blindMax)
-	case p.Every != 0 && (p.Every < everyMin || p.Every > everyMax):
-		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v, or 0s", p.Every, everyMin, everyMax)
-	case p.Times < 0 || p.Times > timesMax:
-		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
+	if err := scenario.JoinErrors(errs...); err != nil {
+		return nil, err
 	}
 	if p.Every == 0 {
 		p.Times = 1

@@ -154,8 +154,7 @@ func Read(path string) (*Baseline, error) {
 	}
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		_, reason, _ := strings.Cut(err.Error(), ": ") // without the prefix of the YAML library
-		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, strings.TrimPrefix(reason, "while decoding JSON: json: "))
+		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, inputfile.JSONReason(err))
 	}
 	if f.Format != fileFormat {
 		return nil, fmt.Errorf("%s: field format: found %d; expected %d; create the baseline again with \"gauntlet baseline\"", path, f.Format, fileFormat)

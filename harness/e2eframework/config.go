@@ -60,7 +60,7 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
 	config := &v1alpha4.Cluster{}
 	if err := yaml.UnmarshalStrict(data, config); err != nil {
-		return nil, fmt.Errorf("expected a kind configuration (apiVersion kind.x-k8s.io/v1alpha4): %w", err)
+		return nil, fmt.Errorf("expected a kind configuration (apiVersion kind.x-k8s.io/v1alpha4): %s", inputfile.JSONReason(err))
 	}
 	if config.Kind != "Cluster" {
 		return nil, fmt.Errorf("kind: found %q; expected Cluster (apiVersion kind.x-k8s.io/v1alpha4)", config.Kind)

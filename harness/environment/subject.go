@@ -138,10 +138,6 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	if p.Capabilities.Has(cluster.SubjectLinked) {
 		return nil // CheckTarget has checked that the subject is linked
 	}
-	if o.Target.Definition() != nil && (p.Capabilities.Has(cluster.SubjectInPods) || !p.Capabilities.Has(cluster.OwnsControlPlane)) {
-		return fmt.Errorf("subject %s: found provider %s; expected a provider that has its own control plane and runs the subject as a process, such as %s",
-			o.Target, provider, providers.Default())
-	}
 	if !p.Capabilities.Has(cluster.SubjectInPods) {
 		_, err = o.executable(upstreamDir)
 		return err
@@ -159,7 +155,11 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()
+	ownProgram := providers.With(cluster.OwnsControlPlane, cluster.SubjectAsProcess) // for a program with flags and objects of its own
 	switch {
+	case target.Definition() != nil && !slices.Contains(ownProgram, provider.Name):
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, which has its own control plane and runs the subject as a process",
+			target, provider.Name, nearest.List(ownProgram, "or"))
 	case isPackage && !linked:
 		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or an executable as --subject=exec:PATH",
 			target, provider.Name, nearest.List(providers.With(cluster.SubjectLinked), "or"))

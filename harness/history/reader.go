@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
@@ -197,7 +196,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1
 		}
 		if err := Unmarshal(line, &decoded); err != nil {
-			return nil, fmt.Errorf("the line is no valid record: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+			return nil, fmt.Errorf("the line is no valid record: %s", inputfile.JSONReason(err))
 		}
 		record = &decoded.Record
 		if decoded.Format1Commit != nil {

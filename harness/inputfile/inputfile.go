@@ -24,7 +24,7 @@ func Open(path string) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: found %s; expected a regular file", path, describe(info.Mode()))
+		err = fmt.Errorf("%s: found %s; expected a regular file", path, Describe(info.Mode()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -67,8 +67,9 @@ func Reason(err error) error {
 	return err
 }
 
-// describe returns the type of a file that is not a regular file as text, such as "a directory".
-func describe(mode fs.FileMode) string {
+// Describe returns the type of a file that is not a regular file as text, such as "a directory". For
+// other files, the text contains the mode.
+func Describe(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a directory"

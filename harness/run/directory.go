@@ -179,16 +179,6 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
-// describeJSON returns a description of an error of package encoding/json for users, without the
-// names of Go types.
-func describeJSON(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Sprintf("found %s at %s", wrong.Value, cmp.Or(wrong.Field, "the top"))
-	}
-	return err.Error()
-}
-
 // describeMissing returns the error to report if a file of the run directory cannot be read. The
 // argument file is the path of the file, and err is the error of the read. If err says that the
 // file does not exist, the result says that d is not a run directory. Otherwise, the result is
@@ -231,7 +221,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: %s", dir.environment(), describeJSON(err))
+		return "", nil, nil, fmt.Errorf("%s: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: %s", dir.environment(), inputfile.JSONReason(err))
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -112,7 +113,19 @@ func (d decoder) decodeDuration(from *node, into reflect.Value, path string) err
 			return nil
 		}
 	}
-	return d.mismatch(from, path, "a duration such as 500ms, 8s or 1m30s")
+	return d.mismatch(from, path, ExpectedDuration(fmt.Sprint(from.value)))
+}
+
+// durationPattern matches a text with the syntax of a duration, such as 1m30s.
+var durationPattern = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
+// ExpectedDuration returns a text that says which durations are valid, for an error. The argument
+// found is an invalid duration: one with another syntax, or one that is too long.
+func ExpectedDuration(found string) string {
+	if durationPattern.MatchString(found) {
+		return fmt.Sprintf("at most %dh", math.MaxInt64/int64(time.Hour))
+	}
+	return "a duration such as 500ms, 8s or 1m30s"
 }
 
 func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error {
@@ -137,13 +150,13 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 		into.SetFloat(number)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		number, ok := toInt(from.value)
-		if !ok || into.OverflowInt(number) {
+		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
 			return d.mismatch(from, path, "a whole number")
 		}
 		into.SetInt(number)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		number, ok := toUint(from.value)
-		if !ok || into.OverflowUint(number) {
+		if !ok || from.leadingZero != "" || into.OverflowUint(number) {
 			return d.mismatch(from, path, "a whole number, 0 or more")
 		}
 		into.SetUint(number)

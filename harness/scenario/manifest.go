@@ -91,6 +91,8 @@ func (d decoder) decodeJSON(from *node, path string) (any, error) {
 			return nil, d.mismatch(from, path, fmt.Sprintf("at most %d", math.MaxInt64))
 		}
 		return int64(v), nil
+	case notFinite:
+		return nil, d.mismatch(from, path, "a JSON value")
 	}
 	return from.value, nil
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,13 +22,19 @@ func (m *mistake) Error() string { return m.err.Error() }
 func (m *mistake) Unwrap() error { return m.err }
 
 // mistakes is a list of errors about a scenario file. The error message has one line for each
-// item.
+// item, but at most linesMax such lines.
 type mistakes []error
 
+// linesMax is the maximum number of mistakes that an error message lists.
+const linesMax = 50
+
 func (m mistakes) Error() string {
-	lines := make([]string, 0, len(m))
-	for _, err := range m {
+	var lines []string
+	for _, err := range m[:min(len(m), linesMax)] {
 		lines = append(lines, err.Error())
+	}
+	if more := len(m) - linesMax; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more; the file has %d mistakes", more, len(m)))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -49,6 +49,18 @@ settle: {within: 1h}
 	}
 }
 
+// TestManyMistakes checks that an error with very many mistakes lists only the first ones.
+func TestManyMistakes(t *testing.T) {
+	var errs []error
+	for range linesMax + 3 {
+		errs = append(errs, errors.New("mistake"))
+	}
+	want := strings.Repeat("mistake\n", linesMax) + "and 3 more; the file has 53 mistakes"
+	if got := JoinErrors(errs...).Error(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func TestJoinErrors(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	if err := JoinErrors(nil, nil); err != nil {
@@ -60,6 +72,37 @@ func TestJoinErrors(t *testing.T) {
 	err := JoinErrors(JoinErrors(first, second), nil, first)
 	if err.Error() != "first\nsecond\nfirst" || !errors.Is(err, second) {
 		t.Errorf("three errors: got %q", err)
+	}
+}
+
+// TestUnservedService checks which awaits of a Service CheckReachable refuses. It must refuse an await
+// if the Service has no selector then.
+func TestUnservedService(t *testing.T) {
+	const (
+		without = "  - create: {kind: Service, name: web}\n"
+		with    = "  - create: {kind: Service, name: web, selector: {app: web}}\n"
+		await   = "  - await: {kind: Service, name: web, until: served}\n"
+		want    = `: found served, but Service web has no selector, so it never has addresses; expected a selector in the step that creates it, such as selector: {app: web}`
+	)
+	for _, test := range []struct{ name, steps, want string }{
+		{"in the same step", "  - create: {kind: Service, name: web}\n    await: {until: served}\n", "x.yaml:4:20: workload[0].await.until" + want},
+		{"in a later step", without + await, "x.yaml:4:46: workload[1].await.until" + want},
+		{"with a selector", with + await, ""},
+		{"select", without + "  - select: {name: web, selector: {app: web}}\n" + await, ""},
+		{"select of nothing", with + "  - select: {name: web, selector: {}}\n" + await, "x.yaml:5:46: workload[2].await.until" + want},
+		{"patch", without + "  - patch: {kind: Service, name: web, merge: {spec: {selector: {app: web}}}}\n" + await, ""},
+		{"patch of the addresses", without + "  - create: {kind: Endpoints, name: web}\n  - patch: {kind: Endpoints, name: web, merge: {subsets: []}}\n" + await, ""},
+		{"another user", without + await + "faults:\n  - user-edit: {steps: [{select: {name: web, selector: {app: web}}}]}\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, err := Parse("x.yaml", []byte("name: small\nworkload:\n"+test.steps))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.CheckReachable(); (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+				t.Errorf("error\n got %v\nwant %s", err, test.want)
+			}
+		})
 	}
 }
 

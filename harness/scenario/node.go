@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -13,9 +16,15 @@ import (
 // does not support anchors, aliases, tags or merge keys.
 type node struct {
 	position position
-	// value is a string, int64, uint64, float64, bool, nil, mapping or sequence.
+	// value is a string, int64, uint64, float64, bool, nil, mapping, sequence or notFinite.
 	value any
+	// leadingZero is the number as written if its decimal form begins with 0, such as 010. YAML 1.1
+	// reads this number as octal, and YAML 1.2 as decimal.
+	leadingZero string
 }
+
+// notFinite is a YAML value that is not a finite number: .inf, -.inf or .nan. No field accepts it.
+type notFinite string
 
 type (
 	// mapping is a list of the fields of a YAML mapping, in the order of the file.
@@ -49,6 +58,9 @@ func (m mapping) field(name string) *node {
 // describe returns the value as text for error messages. For a mapping or a list, the text does
 // not contain the contents.
 func (n *node) describe() string {
+	if n.leadingZero != "" {
+		return n.leadingZero + ", which begins with 0"
+	}
 	switch v := n.value.(type) {
 	case nil:
 		return "nothing"
@@ -70,6 +82,10 @@ const depthLimit = 60
 // parseNode parses data as YAML and returns its root value. The data must contain exactly one
 // YAML document.
 func parseNode(src *source, data []byte) (*node, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark, which some editors write
+	if at, ok := binary(data); ok {
+		return nil, src.errorAt(at, "", "found binary data; expected text in UTF-8")
+	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		var bad yaml.Error
@@ -81,6 +97,12 @@ func parseNode(src *source, data []byte) (*node, error) {
 	}
 	var root ast.Node
 	for _, doc := range file.Docs {
+		if directive, ok := doc.Body.(*ast.DirectiveNode); ok {
+			if directive.Name.String() != "YAML" {
+				return nil, src.errorAt(astPosition(directive), "", "YAML directives other than %%YAML are not supported; remove the line")
+			}
+			continue
+		}
 		if doc.Body == nil {
 			continue
 		}
@@ -93,6 +115,22 @@ func parseNode(src *source, data []byte) (*node, error) {
 		return nil, src.errorAt(position{}, "", "found an empty file; expected a mapping")
 	}
 	return src.convert(root, 0)
+}
+
+// leadingZeroPattern matches a whole number whose first digit is a superfluous 0, such as 010.
+var leadingZeroPattern = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
+// binary returns the position of the first line with bytes that are not text in UTF-8. It returns
+// false if there is no such line.
+func binary(data []byte) (position, bool) {
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+			return position{line, 1}, true
+		}
+	}
+	return position{}, false
 }
 
 // convert converts a value of the YAML library to a node. The argument depth is the nesting
@@ -113,8 +151,13 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 		to.value = from.Value.Value
 	case *ast.IntegerNode:
 		to.value = from.Value
+		if text := from.GetToken().Value; leadingZeroPattern.MatchString(text) {
+			to.leadingZero = text
+		}
 	case *ast.FloatNode:
 		to.value = from.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		to.value = notFinite(from.GetToken().Value)
 	case *ast.SequenceNode:
 		to.value, err = src.convertItems(from.Values, depth)
 	case *ast.MappingNode:

@@ -14,6 +14,16 @@ import (
 // type Params have a method Equal, which cmp.Equal calls.
 var equal = cmp.Options{cmpopts.IgnoreUnexported(Scenario{}), cmpopts.EquateEmpty()}
 
+// TestParseHeader checks that a file may begin with a byte order mark. The directive %YAML, which
+// has the version of YAML, may follow.
+func TestParseHeader(t *testing.T) {
+	for _, header := range []string{"\ufeff", "%YAML 1.2\n---\n", "\ufeff%YAML 1.1\n---\n"} {
+		if _, err := Parse("x.yaml", []byte(header+minimal)); err != nil {
+			t.Errorf("header %q: %v", header, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	got, err := Parse("x.yaml", []byte(`
 name: full

@@ -21,13 +21,15 @@ var subresources = map[string][]string{
 	kube.Endpoints:             {},
 }
 
-// CheckReachable returns the errors about triggers that can never match. It returns nil if there
-// are none, and also if the workload is invalid.
+// CheckReachable returns the errors about triggers that can never match, and about awaits of Services
+// that are never served. It returns nil if there are none, and also if the workload is invalid.
 //
 // A trigger can never match if it names subresources, owners or numbers of objects that cannot
 // exist. It can also never match if its fault waits for itself. A scenario with such a trigger
 // can run, but the fault of the trigger does not begin. Therefore [Parse] does not call
 // CheckReachable.
+//
+// A Service without a selector is never served, because the Endpoints controller ignores it.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	if v.workload(s.Workload); len(v.errs) > 0 {
@@ -38,6 +40,7 @@ func (s *Scenario) CheckReachable() error {
 		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
 	}
 	v.circles()
+	v.served()
 	return JoinErrors(v.errs...)
 }
 
@@ -57,6 +60,38 @@ func (v *validator) reachable(path string, t *Trigger) {
 			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
 				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
 		}
+	}
+}
+
+// served reports an error for each await until a Service is served, if the Service has no selector
+// then. It reports none if a fault may change the selector.
+func (v *validator) served() {
+	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "selector") }) {
+		return
+	}
+	unselected := map[string]bool{} // the names of the Services without a selector
+	for i := range v.scenario.Workload {
+		step := &v.scenario.Workload[i]
+		switch op := step.Operation.(type) {
+		case *Create:
+			if op.Kind == Service {
+				unselected[op.Name] = len(op.Selector) == 0
+			}
+			if op.Kind == Endpoints {
+				delete(unselected, op.Name) // a later step may patch the addresses
+			}
+		case *Select:
+			if op.Kind == Service {
+				unselected[op.Name] = len(op.Selector) == 0
+			}
+		case *Patch:
+			delete(unselected, op.Name) // the patch may set the selector or the addresses
+		}
+		await := step.Await
+		if await == nil || await.Kind != Service || await.Until != Served {
+			continue
+		}
+		v.check(!unselected[await.Name], stepPath(i)+".await.until", "found served, but Service %s has no selector, so it never has addresses; expected a selector in the step that creates it, such as selector: {app: web}", await.Name)
 	}
 }
 

@@ -48,6 +48,10 @@ func RenamedCheck(old string) (string, bool) {
 // keys are the old IDs. The JSON Schema accepts these IDs as deprecated.
 func RenamedChecks() map[string]string { return maps.Clone(renamedChecks) }
 
+// RenamedScenarios returns the new name of every library scenario that earlier releases named
+// differently. The keys are the old names.
+func RenamedScenarios() map[string]string { return maps.Clone(renamedScenarios) }
+
 // RenamedScenario returns the new name of a renamed library scenario. The argument is the old
 // name. RenamedScenario returns false if no scenario had the old name.
 func RenamedScenario(old string) (string, bool) {

@@ -15,12 +15,28 @@ type source struct {
 	warnings []string
 }
 
-// errorAt returns an error that begins with the name of the file. The line and the column follow
-// if they are known. The path of the field follows if it is not "". The formatted message is at
+// File returns the name of the file from which the scenario was read. It returns "" if users do not
+// have the file, because the scenario is built in or generated.
+func (s *Scenario) File() string {
+	if s.source == nil {
+		return ""
+	}
+	return s.source.file
+}
+
+// HideFile removes the name of the file and all positions from later errors about the scenario. Users do not have the file of a built-in or generated scenario.
+func (s *Scenario) HideFile() {
+	if s.source != nil {
+		s.source.file = ""
+	}
+}
+
+// errorAt returns an error that begins with the name of the file, if users have the file. The line
+// and the column follow if they are known. The path of the field follows if it is not "". The formatted message is at
 // the end.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
-	if src != nil {
+	if src != nil && src.file != "" {
 		prefix.WriteString(src.file + ":")
 		if at != (position{}) {
 			fmt.Fprintf(&prefix, "%d:%d:", at.line, at.column)

@@ -39,7 +39,7 @@ func TestParseTarget(t *testing.T) {
 		{in: "go:" + t.TempDir(), wantErr: `found no Go file in the directory; expected a Go package`},
 		{in: "exec", wantErr: `subject "exec": expected ours, upstream, exec:PATH, image:REF or go:PATH`},
 		{in: "exec:" + plain, wantErr: "found a file of mode -rw-r--r--; expected an executable file"},
-		{in: "exec:" + dir, wantErr: "found a file of mode d"},
+		{in: "exec:" + dir, wantErr: "found a directory; expected an executable file"},
 		{in: "exec:" + dir + "/none", wantErr: "no such file or directory; expected an executable file"},
 	} {
 		t.Run(test.in, func(t *testing.T) {

@@ -69,6 +69,9 @@ func ParseTarget(s string, others ...string) (Target, error) {
 	case kind == goKind && ok:
 		return parsePackage(named)
 	default:
+		if strings.Contains(s, ",") {
+			return Target{}, fmt.Errorf("subject %q: found a comma; expected one subject, such as %s", s, Ours.kind)
+		}
 		known := append([]string{Ours.kind, Upstream.kind, "exec:PATH", "image:REF", "go:PATH"}, others...)
 		return Target{}, fmt.Errorf("subject %q: expected %s%s", s, nearest.List(known, "or"), nearest.Suggestion(s, known))
 	}

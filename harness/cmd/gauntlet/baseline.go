@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -70,6 +72,9 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if f.runs < 1 {
 		return exitPass, fmt.Errorf("--runs=%d: expected at least 1", f.runs)
 	}
+	if err := checkSeeds(f.run.seed, f.runs); err != nil {
+		return exitPass, err
+	}
 	parallel, err := f.run.parallelRuns()
 	if err != nil {
 		return exitPass, err
@@ -81,14 +86,29 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if f.output == "" {
 		f.output = s.Name + "-baseline.yaml"
 	}
-	if _, err := os.Lstat(f.output); !errors.Is(err, fs.ErrNotExist) {
-		return exitPass, fmt.Errorf("--output=%s: the file exists already; name a new file", f.output)
+	if err := checkNewFile(f.output); err != nil {
+		return exitPass, err
 	}
 	all, err := f.options(cmd, s)
 	if err != nil {
 		return exitPass, err
 	}
 	return f.learnFrom(cmd, all, parallel)
+}
+
+// checkNewFile returns an error if the path of --output is not that of a new file. It also returns
+// an error if the directory of the path does not exist.
+func checkNewFile(path string) error {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return fmt.Errorf("--output=%s: the file exists already; name a new file", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--output=%s: %w; expected a new file", path, inputfile.Reason(err))
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("--output=%s: directory %s: %w; create the directory, or name a file in another one", path, filepath.Dir(path), inputfile.Reason(err))
+	}
+	return nil
 }
 
 // options returns the options of the runs without faults. The seed of each run is that of the

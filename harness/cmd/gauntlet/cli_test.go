@@ -65,6 +65,23 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
+// TestRenamedEntries checks that the commands list and explain accept old names. For the old name of
+// a check or a scenario, they must print a warning.
+func TestRenamedEntries(t *testing.T) {
+	for line, current := range map[string]string{
+		"explain check/claims":    "adopt-and-release",
+		"explain alive":           "process-alive",
+		"list checks claims":      "adopt-and-release",
+		"list scenarios moments":  "triggers",
+		"explain check/max-surge": "",
+	} {
+		out, errOut, err := commandOutput(t, strings.Fields(line)...)
+		if err != nil || !strings.Contains(out, current) || strings.Contains(errOut, "warning: found the old name") != (current != "") {
+			t.Errorf("%s: standard error %q, error %v; want the entry %s and a warning", line, errOut, err, current)
+		}
+	}
+}
+
 // TestDefaultScenarios checks which scenarios a command runs if the user names none. It must run
 // the scenarios that the provider supports, and print the names of the others.
 func TestDefaultScenarios(t *testing.T) {
@@ -117,10 +134,18 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"frob"}, `unknown command "frob" for "gauntlet"; "gauntlet --help" lists the commands`},
 		{[]string{"nightlyy"}, `unknown command "nightlyy" for "gauntlet"; did you mean nightly?`},
 		{[]string{"sweep"}, "sweep: found no command; expected one of crash, seeds"},
-		{[]string{"sweep", "seds"}, `unknown command "seds" for "gauntlet sweep"; did you mean seeds?`},
+		{[]string{"sweep", "seds"}, `unknown command "seds" for "gauntlet sweep"; expected one of crash, seeds; did you mean seeds?`},
+		{[]string{"completion", "tcsh"}, "expected one of bash, fish, powershell, zsh"},
 		{[]string{"help", "frob"}, `unknown command "frob" for "gauntlet"`},
 		{[]string{"run", "--speed=9"}, `unknown flag: --speed for "gauntlet run"; did you mean --seed?`},
 		{[]string{"run", "--seed=x"}, `--seed: found "x"; expected a whole number from 0 to`},
+		{[]string{"run", "--seed=010"}, "--seed: found a number that begins with 0; expected a decimal number"},
+		{[]string{"run", "--attempts=03"}, "--attempts: found a number that begins with 0"},
+		{[]string{"run", "--tier"}, "--tier: found no value; expected one of quick, default, full"},
+		{[]string{"run", "burst", "-o"}, "--output: found no value; expected one of table, json, yaml"},
+		{[]string{"run", "burst.yaml"}, `scenario "burst.yaml": no such file; did you mean burst?`},
+		{[]string{"run", "burst", "--audit-dir=cli_test.go", "--subject=" + startsOnce(t)}, "--audit-dir=cli_test.go: found a file; expected a directory"},
+		{[]string{"run", "--subject=ours,upstream"}, "found a comma; expected one subject, such as ours"},
 		{[]string{"run", "--tier=fast"}, `--tier: found "fast"; expected`},
 		{[]string{"run", "burst", "--tier=quick"}, "--tier selects built-in scenarios: omit --tier, or omit the scenario"},
 		{[]string{"run", "--profile=calm", "--tier=quick"}, "--tier selects built-in scenarios"},
@@ -144,6 +169,17 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", ""}, `run: found the argument ""; expected [SCENARIO…]`},
 		{[]string{"run", "--subject=our"}, `expected ours, upstream, exec:PATH, image:REF, go:PATH or FILE.yaml; did you mean ours?`},
 		{[]string{"generate", "--duration=soon"}, `--duration: found "soon"; expected a duration such as 500ms`},
+		{[]string{"generate", "--duration=9999999h"}, `--duration: found "9999999h"; expected at most 2562047h`},
+		{[]string{"baseline", "burst", "--output=none/b.yaml"}, "--output=none/b.yaml: directory none: no such file or directory"},
+		{[]string{"baseline", "burst", "--output=cli_test.go"}, "--output=cli_test.go: the file exists already"},
+		{[]string{"baseline", "burst", "--output=cli_test.go/b.yaml"}, "--output=cli_test.go/b.yaml: not a directory; expected a new file"},
+		{[]string{"baseline", "burst", "--seed=18446744073709551614", "--runs=3"}, "expected at most 18446744073709551613"},
+		{[]string{"compare", "burst", "--seed=18446744073709551615", "--pairs=2"}, "expected at most 18446744073709551614"},
+		{[]string{"nightly", "--seed=18446744073709551615"}, "expected at most 18446744073709551614"},
+		{[]string{"sweep", "seeds", "--to=18446744073709551615"}, "--to=18446744073709551615: expected at most 18446744073709551614"},
+		{[]string{"image", "x", "--push", "--output=x"}, "image: found --push and --output"},
+		{[]string{"image", "x", "--output=."}, "--output=.: found a directory; expected a file"},
+		{[]string{"image", "x", "--label==v"}, "--label: found an empty key; expected KEY=VALUE"},
 		{[]string{"generate", "--seed"}, "--seed: found no value; expected a whole number"},
 		{[]string{"mutants", "own-brust"}, `mutant "own-brust": no such mutant; did you mean own-burst?`},
 		{[]string{"run", bad}, bad + ":3:1: "},
@@ -215,7 +251,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"clean", "--provider=existing", "--kubeconfig=cli_test.go"}, "--kubeconfig: cli_test.go: expected a kubeconfig: "},
 		{[]string{"compare", "burst", "--parallel=2"}, "--parallel has no effect on compare"},
 		{[]string{"sweep", "crash", "crash", "--subjects="}, "--subjects: found no subject; name one or more"},
-		{[]string{"mutants", "tiers", "--tree=none"}, "--tree=none: no such file or directory; expected the root directory"},
+		{[]string{"mutants", "tiers", "--tree=none"}, "--tree=none: none/harness/mutant: no such file or directory; expected the root directory"},
 		{[]string{"clean", "--context=x"}, "--kubeconfig and --context have an effect only with --provider=existing"},
 		{[]string{"run", "--seed=1", "--seed=2"}, "--seed: found the flag twice; give the flag only once"},
 		{[]string{"run", "--keep", "--keep"}, "found the flag twice"},

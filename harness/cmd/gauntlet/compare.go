@@ -82,6 +82,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
 	}
+	if err := checkSeeds(f.runs.seed, f.pairs); err != nil {
+		return exitPass, err
+	}
 	if cmd.Flags().Changed("parallel") {
 		return exitPass, errors.New("--parallel has no effect on compare, because concurrent runs would distort the cost that compare measures; omit the flag")
 	}

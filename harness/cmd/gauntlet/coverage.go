@@ -93,7 +93,7 @@ func findHistories(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	for _, r := range runs {
-		if r.Directory != "" {
+		if _, err := os.Stat(r.Directory); r.Directory != "" && !errors.Is(err, os.ErrNotExist) {
 			files = append(files, run.HistoryFile(r.Directory))
 		}
 	}
@@ -143,7 +143,7 @@ func readCoverage(path string) (*coverage.Table, error) {
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
-		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %w", path, err)
+		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", path, inputfile.JSONReason(err))
 	}
 	return &table, nil
 }

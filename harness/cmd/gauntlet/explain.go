@@ -36,6 +36,7 @@ in all sections.`,
 			if err != nil {
 				return err
 			}
+			warnRenamed(cmd, args[0], found)
 			if format != asTable {
 				return writeValue(cmd, format, found)
 			}

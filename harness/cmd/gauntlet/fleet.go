@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -204,8 +205,13 @@ func (f *fleetPodFlags) complete() error {
 		return fmt.Errorf("--retries=%d: expected 0 to 100", f.repeat)
 	}
 	f.pods.Parallelism, f.pods.Retries = int32(f.parallelism), int32(f.repeat)
-	if f.pods.Deadline < 0 || f.pods.Keep < 0 {
-		return fmt.Errorf("--deadline=%s --keep-job=%s: expected durations that are not negative", f.pods.Deadline, f.pods.Keep)
+	for _, limit := range []struct {
+		flag  string
+		value time.Duration
+	}{{"deadline", f.pods.Deadline}, {"keep-job", f.pods.Keep}} {
+		if limit.value != 0 && (limit.value < time.Second || limit.value > fleetDurationMax) {
+			return fmt.Errorf("--%s=%s: expected 0, or 1s to %s", limit.flag, limit.value, fleetDurationMax)
+		}
 	}
 	for _, quantity := range []struct {
 		flag, text string
@@ -226,7 +232,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
-		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %w", f.tolerations, err)
+		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", f.tolerations, inputfile.JSONReason(err))
 	}
 	return nil
 }
@@ -247,6 +253,10 @@ func (f *fleetPodFlags) checkStore() error {
 	}
 	return nil
 }
+
+// fleetDurationMax is the maximum value of the flags --deadline and --keep-job. Kubernetes has these
+// times as numbers of seconds in 32 bits.
+const fleetDurationMax = math.MaxInt32 * time.Second
 
 // fleetParallelismMax is the maximum value of the flag --parallelism, the number of pods at the
 // same time.

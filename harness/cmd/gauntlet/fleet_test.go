@@ -14,7 +14,12 @@ import (
 func TestFleetRunRefuses(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--claim=results --subjects=exec:/bin/true", `--subjects: found "exec:/bin/true"; expected ours or upstream, which are in the image`},
-		{"--claim=results --seeds=7..3", `--seeds: found "7..3"; expected a range such as 1..1000`},
+		{"--claim=results --seeds=7..3", "--seeds: found 7..3; the first seed must be at least 1"},
+		{"--claim=results --seeds=7-9", `--seeds: found "7-9"; expected a range such as 1..1000`},
+		{"--claim=results --seeds=1..18446744073709551615", "--seeds: found 1..18446744073709551615; expected seeds of at most 18446744073709551614"},
+		{"--claim=results --seeds=1..18446744073709551616", "expected seeds of at most 18446744073709551614"},
+		{"--claim=results --deadline=10ms", "--deadline=10ms: expected 0, or 1s to 596523h14m7s"},
+		{"--claim=results --keep-job=999999h", "--keep-job=999999h0m0s: expected 0, or 1s to 596523h14m7s"},
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
 		{"--claim=results --parallelism=0", "--parallelism=0: expected 1 to 10000"},

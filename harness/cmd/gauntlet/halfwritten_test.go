@@ -73,7 +73,7 @@ func TestHalfWritten(t *testing.T) {
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
 		}, map[string]string{
-			"report": "verdicts.json: not valid verdicts JSON: ", "coverage": "no fault has fired",
+			"report": "verdicts.json: expected the verdicts that gauntlet writes to this file, as JSON: ", "coverage": "no fault has fired",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -58,6 +58,9 @@ the credentials of "docker login".`,
 			default:
 				spec.Binary = args[0]
 			}
+			if err := checkImageFlags(cmd, output, push, labels); err != nil {
+				return err
+			}
 			spec.Labels = map[string]string{
 				"org.opencontainers.image.title":   filepath.Base(spec.Binary),
 				"org.opencontainers.image.version": revision,
@@ -88,6 +91,21 @@ the credentials of "docker login".`,
 	f.BoolVar(&push, "push", false, "send the image to its registry; write no archive")
 	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
+}
+
+// checkImageFlags returns an error if the flags of "gauntlet image" contradict each other. It also
+// returns an error if --output or --label has an invalid value.
+func checkImageFlags(cmd *cobra.Command, output string, push bool, labels map[string]string) error {
+	if push && cmd.Flags().Changed("output") {
+		return errors.New("image: found --push and --output; with --push, the command writes no archive: omit one of the two flags")
+	}
+	if info, err := os.Stat(output); err == nil && info.IsDir() && !push {
+		return fmt.Errorf("--output=%s: found a directory; expected a file", output)
+	}
+	if _, ok := labels[""]; ok {
+		return errors.New("--label: found an empty key; expected KEY=VALUE")
+	}
+	return nil
 }
 
 // fleetPrograms adds to an image the programs that the pods of "gauntlet fleet" run. It builds

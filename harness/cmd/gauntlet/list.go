@@ -42,7 +42,7 @@ entry has kind, name and description, and the properties that "gauntlet explain"
 			listed := map[string][]reference.Entry{}
 			for i := range sections {
 				s := &sections[i]
-				entries, err := entriesNamed(s, args[min(1, len(args)):])
+				entries, err := entriesNamed(cmd, s, args[min(1, len(args)):])
 				if err != nil {
 					return err
 				}
@@ -69,8 +69,9 @@ func sectionsHelp() string {
 }
 
 // entriesNamed returns the entries with the given names in a section of "gauntlet list", such as
-// checks. Without names, it returns all entries of the section.
-func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, error) {
+// checks. Without names, it returns all entries of the section. For each old name, it prints a
+// warning.
+func entriesNamed(cmd *cobra.Command, s *reference.Section, names []string) ([]reference.Entry, error) {
 	if len(names) == 0 {
 		return s.Entries(), nil
 	}
@@ -80,6 +81,7 @@ func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, erro
 		if err != nil {
 			return nil, err
 		}
+		warnRenamed(cmd, name, found)
 		all = append(all, found...)
 	}
 	return all, nil

@@ -117,8 +117,9 @@ func (f *mutantsFlags) add(flags *pflag.FlagSet) {
 
 // checkTree returns an error if the value of the flag --tree is not the source tree of gauntlet.
 func checkTree(tree string) error {
-	if _, err := os.Stat(filepath.Join(tree, "harness", "mutant")); err != nil {
-		return fmt.Errorf("--tree=%s: %w; expected the root directory of gauntlet's source tree", tree, inputfile.Reason(err))
+	dir := filepath.Join(tree, "harness", "mutant")
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("--tree=%s: %s: %w; expected the root directory of gauntlet's source tree", tree, dir, inputfile.Reason(err))
 	}
 	return nil
 }
@@ -479,7 +480,7 @@ func readJSONIfExists(path string, into any, expected string) error {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("%s: expected %s: %w", path, expected, err)
+		return fmt.Errorf("%s: expected %s: %s", path, expected, inputfile.JSONReason(err))
 	}
 	return nil
 }

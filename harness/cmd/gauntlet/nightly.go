@@ -68,6 +68,9 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if err := checkTier(cmd, generates || len(names) > 0); err != nil {
 		return exitPass, err
 	}
+	if err := checkSeeds(f.runs.seed, 2); err != nil { // the number of rounds is not known
+		return exitPass, err
+	}
 	first := seedOf(f.runs.seed)
 	warnings := cmd.ErrOrStderr()
 	round := func(seed uint64) ([]campaign.Attempt, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,6 +30,7 @@ func acceptOneValue(cmd *cobra.Command) {
 // These errors are returned by [onceValue.Set]. flagError puts the name of the flag in front.
 var (
 	errTwice = errors.New("found the flag twice; give the flag only once")
+	errOctal = errors.New("found a number that begins with 0; expected a decimal number without a leading 0")
 	errEmpty = errors.New("found an empty value; give the flag a value, or omit the flag")
 )
 
@@ -39,14 +41,22 @@ type onceValue struct {
 	set       bool
 }
 
+// octalPattern matches a number that package pflag would read as octal, such as 010.
+var octalPattern = regexp.MustCompile(`^[-+]?0[0-9_]`)
+
+// isNumber reports whether the value of the flag is a whole number.
+func (v *onceValue) isNumber() bool { return v.Type() == "int" || v.Type() == "uint64" }
+
 // Set sets the value of the flag. It returns an error if the command line has already set the
-// flag, or if an empty text is refused.
+// flag, if an empty text is refused, or if a number begins with 0.
 func (v *onceValue) Set(text string) error {
 	switch {
 	case v.set:
 		return errTwice
 	case v.needsText && text == "":
 		return errEmpty
+	case v.isNumber() && octalPattern.MatchString(text):
+		return errOctal
 	}
 	v.set = true
 	return v.Value.Set(text)

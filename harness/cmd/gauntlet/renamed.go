@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/reference"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -14,6 +16,20 @@ import (
 var renamedFlags = map[string]string{
 	"lean":     "prefer-uncovered",
 	"displace": "controller-switch",
+}
+
+// warnRenamed prints a warning if a command line uses the old name of a check or of a built-in
+// scenario. The argument path is a name, which the name of a section such as check may precede. The
+// argument found has the entries with this name.
+func warnRenamed(cmd *cobra.Command, path string, found []reference.Entry) {
+	old := path[strings.LastIndex(path, "/")+1:]
+	for _, e := range found {
+		check, isCheck := scenario.RenamedCheck(old)
+		renamed, isScenario := scenario.RenamedScenario(old)
+		if e.Kind == "check" && isCheck && e.Name == check || e.Kind == "scenario" && isScenario && e.Name == renamed {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", scenario.RenameWarning(old, e.Name))
+		}
+	}
 }
 
 // acceptRenamedFlags makes all commands accept the old names of flags. When a command line first

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -287,8 +288,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err := cmp.Or(provider.CheckFlags(cmd.Flags().Changed), environment.CheckTarget(provider, target)); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("--out=%s: found a file; expected a directory", f.out)
+	if err := errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir)); err != nil {
+		return nil, err
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
@@ -351,6 +352,15 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// checkDirectory returns an error if the value of a flag is the path of a file. The directory need
+// not exist. The argument flag is the name of the flag.
+func checkDirectory(flag, path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return fmt.Errorf("--%s=%s: found a file; expected a directory", flag, path)
+	}
+	return nil
 }
 
 // executables returns the path of gauntlet's executable. If the target is our controllers, it also
@@ -503,7 +513,8 @@ func noScenario(name string) error {
 	for _, s := range library.All() {
 		known = append(known, s.Name)
 	}
-	advice := nearest.Suggestion(name, known)
+	base := filepath.Base(name)
+	advice := nearest.Suggestion(strings.TrimSuffix(base, filepath.Ext(base)), known)
 	if advice == "" {
 		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"
 	}
@@ -519,6 +530,15 @@ func seedOf(seeds ...uint64) uint64 {
 		}
 	}
 	return 1 + rand.Uint64N(1<<32) // at most 10 digits, so that users can type it
+}
+
+// checkSeeds returns an error if several runs need seeds above the maximum. The first run has the
+// seed of --seed, and each further run has the next seed. The argument count is the number of runs.
+func checkSeeds(first uint64, count int) error {
+	if most := uint64(math.MaxUint64) - uint64(count-1); first > most {
+		return fmt.Errorf("--seed=%d: expected at most %d, because each further run has the next seed", first, most)
+	}
+	return nil
 }
 
 // parallelRuns returns the maximum number of runs at the same time. It returns an error if

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -98,6 +101,10 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if id, ok := scenario.RenamedCheck(f.check); ok {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", scenario.RenameWarning(f.check, id))
+		f.check = id
+	}
 	if f.check, f.issue, err = findFailedCheck(failed, f.check); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -115,6 +122,9 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		return err // the options are wrong; no run has started
 	}
 	err = f.shrink(cmd, original)
+	if err != nil && cmd.Context().Err() != nil {
+		err = errors.New("interrupted; run the same command to continue the search")
+	}
 	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // write report.html again, which now shows the smallest scenario
 		return &unfinishedError{err}
 	}
@@ -134,6 +144,9 @@ func findFailedCheck(r *reports.Run, id string) (failed, issue string, err error
 	}
 	if id == "" {
 		return "", "", errors.New("no check failed in the run; give the directory of a run in which a check failed")
+	}
+	if !slices.Contains(checkIDs(), id) {
+		return "", "", fmt.Errorf("--check=%s: no check has this ID%s", id, cmp.Or(nearest.Suggestion(id, checkIDs()), "; \"gauntlet list checks\" lists the checks"))
 	}
 	return "", "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
 // TestSetOperator checks which controllers and Kinds setOperator copies from a subject file to a
@@ -33,6 +35,11 @@ workload: [create: {kind: Widget, apiVersion: example.com/v1, name: one, manifes
 	s = parseScenario(t, "name: x\nworkload: [create: {kind: ReplicaSet, name: web, replicas: 1}]\n")
 	if err := setOperator(s, operator); !errors.Is(err, errNothingToReconcile) {
 		t.Errorf("error %v, want %v", err, errNothingToReconcile)
+	}
+	builtIn, _ := library.Find("burst")
+	const wantErr = "scenario burst: found no object that the controllers of the subject file reconcile; name the file of a scenario that creates a Widget"
+	if err := setOperator(builtIn, operator); err == nil || !strings.HasPrefix(err.Error(), wantErr) {
+		t.Errorf("a built-in scenario: error %v, want %s", err, wantErr)
 	}
 }
 

@@ -58,8 +58,11 @@ same lines and the reports of all runs.`,
 
 // run runs the scenario that each seed generates, and returns the exit code for the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
-	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
+	if f.from < 1 || f.to < f.from {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: --from must be at least 1, and --to must not be less than --from", f.from, f.to)
+	}
+	if f.to == math.MaxUint64 {
+		return exitPass, fmt.Errorf("--to=%d: expected at most %d", f.to, uint64(math.MaxUint64-1))
 	}
 	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,7 +30,8 @@ func (f *tierFlag) Set(value string) error {
 	return err
 }
 
-func (f *tierFlag) Type() string { return "tier" }
+// Type returns what the help text shows as the value of the flag: the names of all tiers.
+func (f *tierFlag) Type() string { return strings.Join(tiers(), "|") }
 
 // checkTier returns an error if --tier is set although another part of the command line selects the
 // scenarios. The argument selected is true if another part does, such as a scenario's name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // runRoot executes the command line. The argument root is the command gauntlet with its
@@ -109,7 +111,10 @@ func refuseUnknownCommands(cmd *cobra.Command) {
 // unknownCommand returns the error for a subcommand that the command parent does not have.
 func unknownCommand(parent *cobra.Command, found string) error {
 	advice := nearest.Suggestion(found, commandNames(parent))
-	if advice == "" {
+	switch names := commandNames(parent); {
+	case parent.HasParent() && len(names) > 0:
+		advice = "; expected one of " + strings.Join(names, ", ") + advice
+	case advice == "":
 		advice = fmt.Sprintf("; \"%s --help\" lists the commands", parent.CommandPath())
 	}
 	return fmt.Errorf("unknown command %q for %q%s", found, parent.CommandPath(), advice)
@@ -178,13 +183,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
-	case errors.Is(err, errTwice), errors.Is(err, errEmpty):
+	case errors.Is(err, errTwice), errors.Is(err, errEmpty), errors.Is(err, errOctal):
 		errors.As(err, &invalid)
 		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid))
 	case errors.As(err, &invalid):
 		return fmt.Errorf("--%s: found %q; %s", invalid.GetFlag().Name, invalid.GetValue(), expectedValue(invalid))
 	case errors.As(err, &missing):
-		return fmt.Errorf("--%s: found no value; expected %s", missing.GetFlag().Name, valueWords(missing.GetFlag()))
+		return fmt.Errorf("--%s: found no value; expected %s", missing.GetFlag().Name, cmp.Or(valueWords(missing.GetFlag()), "one of "+strings.ReplaceAll(missing.GetFlag().Value.Type(), "|", ", ")))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		name := unknown.GetSpecifiedName()
 		var names []string
@@ -204,6 +209,9 @@ func flagError(cmd *cobra.Command, err error) error {
 // expectedValue returns a text that says which values a flag accepts. For a flag type of this
 // project, it takes the text from the error that the type's method Set returned.
 func expectedValue(invalid *pflag.InvalidValueError) string {
+	if invalid.GetFlag().Value.Type() == "duration" {
+		return "expected " + scenario.ExpectedDuration(invalid.GetValue())
+	}
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
 	}
@@ -223,7 +231,7 @@ func valueWords(flag *pflag.Flag) string {
 	case "int":
 		return "a whole number"
 	case "duration":
-		return "a duration such as 500ms, 8s or 1m30s"
+		return scenario.ExpectedDuration("")
 	case "bool":
 		return "true or false"
 	case "stringToString":

@@ -39,10 +39,8 @@ func Check(path string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
-	case info.Mode()&os.ModeNamedPipe != 0:
-		return errors.New("found a pipe; expected an executable file")
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("found a file of mode %s; expected an executable file", info.Mode())
+		return fmt.Errorf("found %s; expected an executable file", inputfile.Describe(info.Mode()))
 	case info.Size() == 0:
 		return errors.New("found an empty file; expected an executable file")
 	}

@@ -91,7 +91,7 @@ func TestCheckItself(t *testing.T) {
 	if err := Check(itself); err != nil {
 		t.Errorf("Check(%s): error %v", itself, err)
 	}
-	if err := Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "found a file of mode d") {
+	if err := Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "found a directory; expected an executable file") {
 		t.Errorf("Check() of a directory: error %v", err)
 	}
 }

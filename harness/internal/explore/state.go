@@ -96,7 +96,7 @@ func open(o Options) (*search, error) {
 	}
 	var saved savedPlan
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s: the file does not contain a valid plan of a search: %w; choose another directory with --dir", s.planFile(), err)
+		return nil, fmt.Errorf("%s: the file does not contain a valid plan of a search: %s; choose another directory with --dir", s.planFile(), inputfile.JSONReason(err))
 	}
 	digest, err := s.digest()
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *search) readRuns() error {
 	for line := range bytes.Lines(lines) {
 		var r result
 		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("%s: the file does not contain valid results of runs: %w; choose another directory with --dir", s.resultsFile(), err)
+			return fmt.Errorf("%s: the file does not contain valid results of runs: %s; choose another directory with --dir", s.resultsFile(), inputfile.JSONReason(err))
 		}
 		s.results[r.Trial] = r
 	}

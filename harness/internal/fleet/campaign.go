@@ -11,6 +11,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -234,16 +235,26 @@ func ParseSeeds(text string) (Seeds, error) {
 	var err1, err2 error
 	seeds.First, err1 = strconv.ParseUint(first, 10, 64)
 	seeds.Last, err2 = strconv.ParseUint(last, 10, 64)
-	if err1 != nil || err2 != nil || seeds.validate() != nil {
+	switch err := errors.Join(err1, err2); {
+	case errors.Is(err, strconv.ErrRange):
+		return Seeds{}, fmt.Errorf("seeds: found %q; expected seeds of at most %d", text, seedMax)
+	case err != nil:
 		return Seeds{}, fmt.Errorf("seeds: found %q; expected a range such as 1..1000", text)
 	}
-	return seeds, nil
+	return seeds, seeds.validate()
 }
 
-// validate returns an error if the range contains no seed or contains the seed 0. The flag --seed=0
+// seedMax is the maximum of the last seed of a range. The number of seeds in a range with a greater
+// seed might not fit into 64 bits.
+const seedMax uint64 = math.MaxUint64 - 1
+
+// validate returns an error if the range contains no seed or a seed above seedMax, or contains the seed 0. The flag --seed=0
 // means a random seed, so such a run could not be repeated.
 func (s Seeds) validate() error {
-	if s.First < 1 || s.Last < s.First || s.Last == math.MaxUint64 {
+	if s.Last > seedMax {
+		return fmt.Errorf("seeds: found %s; expected seeds of at most %d", s, seedMax)
+	}
+	if s.First < 1 || s.Last < s.First {
 		return fmt.Errorf("seeds: found %s; the first seed must be at least 1, and the last seed must not be less than the first", s)
 	}
 	return nil

@@ -179,7 +179,12 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
-	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
+	parsed, err := scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
+	if err != nil {
+		return nil, err
+	}
+	parsed.HideFile()
+	return parsed, nil
 }
 
 // clusterNodes is the number of nodes of each generated scenario.

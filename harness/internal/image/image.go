@@ -153,7 +153,7 @@ func readBinary(path string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("found a file of mode %s; expected an executable file", info.Mode())
+		return nil, fmt.Errorf("found %s; expected an executable file", inputfile.Describe(info.Mode()))
 	case info.Size() > binaryBytesMax:
 		return nil, fmt.Errorf("found an executable of %d MiB; expected at most %d MiB", info.Size()>>20, binaryBytesMax>>20)
 	}

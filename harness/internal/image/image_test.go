@@ -116,7 +116,7 @@ func TestWriteErrors(t *testing.T) {
 		{"no tag", Spec{Reference: "localhost/manager", Binary: static}, []string{`image reference "localhost/manager"`, "expected NAME:TAG"}},
 		{"a digest", Spec{Reference: "localhost/manager@sha256:" + strings.Repeat("0", 64), Binary: static}, []string{"expected NAME:TAG"}},
 		{"no file", Spec{Reference: reference, Binary: "absent"}, []string{reference, "absent: no such file"}},
-		{"a directory", Spec{Reference: reference, Binary: filepath.Dir(static)}, []string{filepath.Dir(static) + ": found a file of mode d"}},
+		{"a directory", Spec{Reference: reference, Binary: filepath.Dir(static)}, []string{filepath.Dir(static) + ": found a directory; expected an executable file"}},
 		{"too big", Spec{Reference: reference, Binary: huge}, []string{huge + ": found an executable of 1025 MiB; expected at most 1024 MiB"}},
 		{"not an executable", Spec{Reference: reference, Binary: writeFile(t, "script", []byte("#!/bin/sh\n"))}, []string{"script: found no ELF file; expected a Linux executable"}},
 	} {

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -69,6 +70,9 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	var f file
 	document, err := scenario.LoadDocument(path, &f)
 	if err != nil {
+		return nil, fmt.Errorf("reading the subject file: %w", err)
+	}
+	if err := f.validate(document); err != nil {
 		return nil, fmt.Errorf("reading the subject file: %w", err)
 	}
 	if path, err = filepath.Abs(path); err != nil {
@@ -127,6 +131,20 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
+}
+
+// validate returns an error for each field whose value Kubernetes or the kernel would refuse.
+func (f *file) validate(document scenario.Document) error {
+	var errs []error
+	if name := f.Subject.Namespace; name != "" && len(validation.IsDNS1123Label(name)) > 0 {
+		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Subject.Env)) {
+		if name == "" || strings.ContainsRune(name, '=') {
+			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, and without =", name))
+		}
+	}
+	return scenario.JoinErrors(errs...)
 }
 
 // within resolves path relative to the directory dir. If path is absolute or empty, within returns

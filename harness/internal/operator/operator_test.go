@@ -253,6 +253,8 @@ func TestErrors(t *testing.T) {
 		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: set either exec"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, files, namespace or manifests`},
+		{"namespace", "subject: {exec: run, namespace: Bad_NS, manifests: [widgets.yaml]}", `:1:33: subject.namespace: found "Bad_NS"; expected a DNS label`},
+		{"environment variables", "subject: {exec: run, env: {'A=B': c, '': d}, manifests: [widgets.yaml]}", `found the key "A=B"; expected the name of an environment variable`},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,7 +79,7 @@ func scenarios() []Entry {
 			panic(err) // impossible: the scenario was parsed from the format in which Marshal writes it
 		}
 		all = append(all, Entry{
-			Kind: "scenario", Name: s.Name, Description: s.Description, Example: string(text), Page: "docs/reference/scenario.md",
+			Kind: "scenario", Name: s.Name, Aliases: oldNames(scenario.RenamedScenarios(), s.Name), Description: s.Description, Example: string(text), Page: "docs/reference/scenario.md",
 			Facts: []Fact{{"tier", string(library.TierOf(s.Name))}, {"exercises", s.Exercises}, {"faults", faults}},
 		})
 	}
@@ -100,7 +101,7 @@ func checks() []Entry {
 			scope = "general"
 		}
 		all = append(all, Entry{
-			Kind: "check", Name: c.ID, Description: c.Guarantee, Page: "docs/reference/checks.md#" + c.ID,
+			Kind: "check", Name: c.ID, Aliases: oldNames(scenario.RenamedChecks(), c.ID), Description: c.Guarantee, Page: "docs/reference/checks.md#" + c.ID,
 			Facts: []Fact{
 				{"property", string(c.Property)},
 				{"scope", scope},
@@ -116,6 +117,18 @@ func checks() []Entry {
 		})
 	}
 	return all
+}
+
+// oldNames returns the names that earlier releases used for the name current. The argument renamed
+// maps old names to new ones.
+func oldNames(renamed map[string]string, current string) []string {
+	var old []string
+	for _, name := range slices.Sorted(maps.Keys(renamed)) {
+		if renamed[name] == current {
+			old = append(old, name)
+		}
+	}
+	return old
 }
 
 // behaviorsNamed returns the allowed behaviors with the given slugs, as named texts. These are

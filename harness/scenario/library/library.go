@@ -63,5 +63,6 @@ func load(file string) *scenario.Scenario {
 	if err != nil {
 		panic(err)
 	}
+	s.HideFile()
 	return s
 }

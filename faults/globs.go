@@ -1,0 +1,24 @@
+package faults
+
+import (
+	"path"
+	"strings"
+)
+
+// Glob returns an error if the value of a fault's parameter is not a valid glob. The argument field
+// is the name of the parameter.
+func Glob(params Params, field, pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return params.Errorf(field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", pattern)
+	}
+	return nil
+}
+
+// OwnerGlob returns an error if the value of a fault's parameter "owner" is invalid. A valid value
+// is empty, or a pair of globs for the kind and the name of an owner.
+func OwnerGlob(params Params, pattern string) error {
+	if pattern != "" && strings.Count(pattern, "/") != 1 {
+		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", pattern)
+	}
+	return Glob(params, "owner", pattern)
+}
