@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // ReadDirectory returns the runs in the file verdicts.json that [WriteFiles] wrote to a
@@ -39,7 +41,10 @@ func ReadDirectory(dir string) ([]Run, error) {
 		return nil, fmt.Errorf("%s: found no runs; expected at least one; to write the file of a run again, run gauntlet check", path)
 	}
 	runs := make([]Run, 0, len(report.Runs))
-	for _, r := range report.Runs {
+	for i, r := range report.Runs {
+		if err := r.checkVerdicts(); err != nil {
+			return nil, fmt.Errorf("%s: runs[%d].%w; to write the file again, run gauntlet check", path, i, err)
+		}
 		runs = append(runs, r.run())
 	}
 	if len(runs) == 1 && isRunDirectory(dir) { // the directory may have been moved after the file was written
@@ -54,8 +59,8 @@ func ReadRunJSON(content []byte) (*Run, error) {
 	if err := json.Unmarshal(content, &decoded); err != nil {
 		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %w", err)
 	}
-	if decoded.Verdict == "" {
-		return nil, errors.New("reading a run: found no verdict; expected the JSON of one run")
+	if err := decoded.checkVerdicts(); err != nil {
+		return nil, fmt.Errorf("reading a run: %w", err)
 	}
 	run := decoded.run()
 	return &run, nil
@@ -66,6 +71,29 @@ func ReadRunJSON(content []byte) (*Run, error) {
 func isRunDirectory(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, historyName))
 	return err == nil
+}
+
+// checkVerdicts returns an error if the verdict of the run, or of one of its checks, is unknown.
+// The error begins with the field's path in the run.
+func (r *jsonRun) checkVerdicts() error {
+	if err := checkVerdict(r.Verdict); err != nil {
+		return fmt.Errorf("verdict: %w", err)
+	}
+	for i, result := range r.Results {
+		if err := checkVerdict(result.Verdict); err != nil {
+			return fmt.Errorf("results[%d].verdict: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkVerdict returns an error if a verdict is not one of today's, and not the name that schema 1
+// uses for one.
+func checkVerdict(v check.Verdict) error {
+	if !slices.Contains(worstFirst, currentVerdict(v)) {
+		return fmt.Errorf("found %q; expected %s", v, nearest.List(worstFirst, "or"))
+	}
+	return nil
 }
 
 // run converts a run that was read from verdicts.json, schema 1 or 2, to a Run.

@@ -347,6 +347,11 @@ func TestReadDirectoryRefuses(t *testing.T) {
 		{"another type", `{"schema": "two"}`, "as JSON: found string at schema; to write"},
 		{"no runs", `{"schema": 2, "runs": null}`, "found no runs; expected at least one"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
+		{"an unknown verdict", `{"schema": 2, "runs": [{"verdict": "pass"}, {"verdict": "FAIL"}]}`,
+			`runs[1].verdict: found "FAIL"; expected fail, unknown, known-upstream, pass or not-exercised`},
+		{"no verdict", `{"schema": 2, "runs": [{}]}`, `runs[0].verdict: found ""`},
+		{"an unknown verdict of a check", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"verdict": "good"}]}]}`,
+			`runs[0].results[0].verdict: found "good"`},
 	} {
 		dir := t.TempDir()
 		if test.content != "" {
