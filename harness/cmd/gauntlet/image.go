@@ -142,8 +142,14 @@ func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObject
 }
 
 // writeImage writes the image as an archive to path. It replaces an existing file only after the
-// archive is complete.
+// archive is complete. It writes to a device or a pipe directly.
 func writeImage(path string, built *image.Image) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // keep the link
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeImageDirectly(path, built)
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("writing the image archive: %w", err)
@@ -157,4 +163,14 @@ func writeImage(path string, built *image.Image) error {
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// writeImageDirectly writes the image as an archive to an existing device or pipe at path. It
+// returns an error for a directory.
+func writeImageDirectly(path string, built *image.Image) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("writing the image archive: %w", err)
+	}
+	return errors.Join(built.Write(file), file.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -45,6 +46,41 @@ func TestImage(t *testing.T) {
 	}
 	if !bytes.Contains(deploy.Manifest, []byte("image: "+imageDefault+"\n")) {
 		t.Errorf("the manifest does not name the image %s", imageDefault)
+	}
+}
+
+// TestImageToPipe checks that the command writes the archive to a pipe or the target of a link, and
+// does not replace the pipe or the link.
+func TestImageToPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link, target := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(target, link), os.WriteFile(target, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join("..", "..", "..", "bin", "workload-controller-manager")
+	read := make(chan int)
+	go func() {
+		content, _ := os.ReadFile(pipe)
+		read <- len(content)
+	}()
+	for _, output := range []string{link, pipe} {
+		before, err := os.Lstat(output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := command(t, "image", "--output="+output, binary); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := os.Lstat(output); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: mode %s, %v; want %s, as before", output, after.Mode(), err, before.Mode())
+		}
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := <-read; int64(size) != info.Size() || size == 0 {
+		t.Errorf("%d bytes in the pipe, %d bytes in the file; want the same archive", size, info.Size())
 	}
 }
 
