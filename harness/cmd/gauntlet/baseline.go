@@ -69,8 +69,8 @@ the command prints the verdict, and still writes the file.`,
 // in common. It prints the verdicts of runs in which a check failed, and returns the exit code;
 // see learnFrom.
 func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
-	if f.runs < 1 {
-		return exitPass, fmt.Errorf("--runs=%d: expected at least 1", f.runs)
+	if err := checkCount("runs", f.runs, 1, runsMax); err != nil {
+		return exitPass, err
 	}
 	if err := checkSeeds(f.run.seed, f.runs); err != nil {
 		return exitPass, err
@@ -120,6 +120,9 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	}
 	first, label := f.run.seed, f.run.label
 	for i := range f.runs {
+		if err := interrupted(cmd.Context()); err != nil {
+			return nil, err
+		}
 		f.run.seed, f.run.label = first+uint64(i), label+fmt.Sprintf(" without faults, %d of %d", i+1, f.runs)
 		options, err := f.run.options(cmd, []*scenario.Scenario{explore.WithoutFaults(s)})
 		if err != nil {

@@ -66,17 +66,25 @@ func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*sc
 		if err := checkTier(cmd, len(names) > 0); err != nil {
 			return nil, err
 		}
+		for _, name := range []string{"profile", "duration"} {
+			if cmd.Flags().Changed(name) {
+				return nil, fmt.Errorf("--%s has no effect without --seeds: add --seeds, or omit --%s", name, name)
+			}
+		}
 		runs := runFlags{tier: f.tier, provider: f.provider}
 		return runs.loadScenarios(names, cmd.ErrOrStderr())
 	}
-	if f.seeds < 0 {
-		return nil, fmt.Errorf("--seeds=%d: expected 1 or more", f.seeds)
+	if err := checkCount("seeds", f.seeds, 1, generatedMax); err != nil {
+		return nil, err
 	}
 	if len(names) > 0 {
 		return nil, fmt.Errorf("--seeds counts generated scenarios: omit --seeds, or omit the scenario %s", names[0])
 	}
 	var all []*scenario.Scenario
 	for seed := range f.seeds {
+		if err := interrupted(cmd.Context()); err != nil {
+			return nil, err
+		}
 		s, err := f.generated.generate(uint64(seed)+1, f.provider)
 		if err != nil {
 			return nil, err

@@ -79,8 +79,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: the number of subjects is %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
 	}
-	if f.pairs < 1 {
-		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
+	if err := checkCount("pairs", f.pairs, 1, runsMax); err != nil {
+		return exitPass, err
 	}
 	if err := checkSeeds(f.runs.seed, f.pairs); err != nil {
 		return exitPass, err
@@ -152,6 +152,9 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	var pairs [][2][]run.Options
 	for i := range f.pairs {
 		var both [2][]run.Options
+		if err := interrupted(cmd.Context()); err != nil {
+			return nil, err
+		}
 		for side, name := range f.subjects {
 			scenarios, err := f.runs.loadScenarios(names, warnings)
 			warnings = io.Discard // all other calls load the same scenarios and would repeat the warnings

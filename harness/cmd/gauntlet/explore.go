@@ -75,8 +75,11 @@ the plan, the results and the runs that failed.`,
 // run searches for places at which a fault makes a check fail. A place is a write or a watch event
 // of the program under test. run prints the outcome, and returns the exit code for the verdicts.
 func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
-	if f.baseline < 1 || f.budget < 0 {
-		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: --baseline must be at least 1, and --budget must not be negative", f.baseline, f.budget)
+	if err := checkCount("baseline", f.baseline, 1, runsMax); err != nil {
+		return exitPass, err
+	}
+	if err := checkBudget(f.budget); err != nil {
+		return exitPass, err
 	}
 	if f.delay <= 0 {
 		return exitPass, fmt.Errorf("--delay=%s: must be positive", f.delay)

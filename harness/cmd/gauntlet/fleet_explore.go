@@ -74,8 +74,8 @@ func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	if _, err := explore.ParseActions(c.Faults, explore.Actions...); err != nil {
 		return fmt.Errorf("--at: %w", err)
 	}
-	if c.Budget < 0 {
-		return fmt.Errorf("--budget=%s: expected a duration that is not negative", c.Budget)
+	if err := checkBudget(c.Budget); err != nil {
+		return err
 	}
 	c.Name, c.Seeds, c.PerPod = name, fleet.Seeds{First: 1, Last: 1}, 1
 	for _, scenario := range scenarios {

@@ -25,6 +25,14 @@ func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error
 		return r.value, r.err
 	case <-ctx.Done():
 		var none T
-		return none, &unfinishedError{errors.New("interrupted")}
+		return none, interrupted(ctx)
 	}
+}
+
+// interrupted returns an error if ctx has ended because a user interrupted the command.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return &unfinishedError{errors.New("interrupted")}
+	}
+	return nil
 }

@@ -43,6 +43,9 @@ the results are kept in mutants/matrix.json. It also writes mutants/TABLE.md.`,
 			if err != nil {
 				return err
 			}
+			if err := flags.matrix.check(cmd); err != nil {
+				return err
+			}
 			return flags.fillMatrix(cmd, selected)
 		},
 	}
@@ -130,6 +133,14 @@ func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) 
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "mutants that these %d scenarios catch: %s\n", len(names), matrix.Rate(selected, names))
 	return nil
+}
+
+// check returns an error if --budget is negative, or if --scenarios names no scenario.
+func (f *matrixFlags) check(cmd *cobra.Command) error {
+	if len(f.scenarios) == 0 && cmd.Flags().Changed("scenarios") {
+		return errors.New("--scenarios: found no scenario; name one or more, or omit the flag")
+	}
+	return checkBudget(f.budget)
 }
 
 // names returns the names of the scenarios that the flags select. If the flags select a tier (set

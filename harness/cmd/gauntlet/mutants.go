@@ -88,9 +88,13 @@ pass.`,
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			all, err := selectMutants(ids)
-			if err == nil {
-				*code, err = flags.run(cmd, all)
+			if err != nil {
+				return err
 			}
+			if flags.seeds == 0 && cmd.Flags().Changed("profile") {
+				return errors.New("--profile has no effect without --seeds: add --seeds, or omit --profile")
+			}
+			*code, err = flags.run(cmd, all)
 			return err
 		},
 	}
@@ -202,7 +206,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}
 	dir := "mutants"
 	if f.seeds != 0 {
-		if selected, err = f.withGenerated(selected); err != nil {
+		if selected, err = f.withGenerated(cmd.Context(), selected); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -273,9 +277,9 @@ func (f *mutantsFlags) virtualMutants(all []mutant.Mutant) (selected []mutant.Mu
 // withGenerated returns the mutants with generated scenarios instead of the scenarios that the
 // mutants name. Any check may then detect a mutant, because the scenarios are not made for a
 // mutant.
-func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, error) {
-	if f.seeds < 0 {
-		return nil, fmt.Errorf("--seeds=%d: expected a number of at least 0", f.seeds)
+func (f *mutantsFlags) withGenerated(ctx context.Context, all []mutant.Mutant) ([]mutant.Mutant, error) {
+	if err := checkCount("seeds", f.seeds, 0, generatedMax); err != nil {
+		return nil, err
 	}
 	if f.missing {
 		return nil, errors.New("found both --missing and --seeds; expected at most one of them")
@@ -283,6 +287,9 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 	var names, texts, checks []string
 	f.runs.seed, f.drawn = 0, map[string]*scenario.Scenario{} // each scenario has its own seed
 	for seed := range uint64(f.seeds) {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
 		s, err := f.generated.generate(seed+1, f.runs.provider)
 		if err != nil {
 			return nil, err

@@ -121,7 +121,7 @@ func TestVirtualMutants(t *testing.T) {
 // a name gives the same scenario again.
 func TestGeneratedScenariosOfMutants(t *testing.T) {
 	flags := mutantsFlags{seeds: 3, generated: generateFlags{profile: "steady"}, runs: runFlags{provider: providers.Virtual}}
-	all, err := flags.withGenerated(mutants.All())
+	all, err := flags.withGenerated(t.Context(), mutants.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestGeneratedScenariosOfMutants(t *testing.T) {
 		t.Errorf("seed-3 has seed %d and another text than the mutants have, error %v", s.Seed, err)
 	}
 	flags.missing = true
-	if _, err := flags.withGenerated(nil); err == nil || !strings.Contains(err.Error(), "--missing and --seeds") {
+	if _, err := flags.withGenerated(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "--missing and --seeds") {
 		t.Errorf("error %v for --missing, want one that names both flags", err)
 	}
 }

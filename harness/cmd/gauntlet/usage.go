@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,6 +107,30 @@ func refuseUnknownCommands(cmd *cobra.Command) {
 		}
 		return cmd.Help()
 	}
+}
+
+// These are the greatest values of flags that say how many runs to make, and how many scenarios to
+// generate. A command plans all of them before the first run, and plans need memory.
+const (
+	runsMax      = 1_000
+	generatedMax = 10_000
+)
+
+// checkCount returns an error if the value of a flag, such as --pairs, is not between least and
+// most.
+func checkCount(flag string, found, least, most int) error {
+	if found < least || found > most {
+		return fmt.Errorf("--%s=%d: expected %d to %d", flag, found, least, most)
+	}
+	return nil
+}
+
+// checkBudget returns an error if the value of the flag --budget is negative.
+func checkBudget(budget time.Duration) error {
+	if budget < 0 {
+		return fmt.Errorf("--budget=%s: expected a duration that is not negative", budget)
+	}
+	return nil
 }
 
 // unknownCommand returns the error for a subcommand that the command parent does not have.

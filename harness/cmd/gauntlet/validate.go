@@ -106,7 +106,7 @@ func (r *interruptibleReader) Read(into []byte) (int, error) {
 	}()
 	select {
 	case <-r.ctx.Done():
-		return 0, &unfinishedError{errors.New("interrupted")}
+		return 0, interrupted(r.ctx)
 	case read := <-done:
 		return copy(into, read.data), read.err
 	}
