@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -92,6 +93,27 @@ func requiredVersions(t *testing.T, name string) map[string]string {
 		delete(versions, r.Old.Path)
 	}
 	return versions
+}
+
+func TestMissingTargets(t *testing.T) {
+	dir := t.TempDir()
+	present, empty, file := filepath.Join(dir, "present"), filepath.Join(dir, "empty"), filepath.Join(dir, "file")
+	err := errors.Join(os.WriteFile(present, []byte("#!/bin/sh\n"), 0o755), os.WriteFile(empty, nil, 0o755), os.WriteFile(file, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(dir, "absent"), empty, filepath.Join(file, "etcd")}
+	targets := []target{{path: present}}
+	for _, path := range want {
+		targets = append(targets, target{path: path})
+	}
+	var got []string
+	for _, missing := range missingTargets(targets) {
+		got = append(got, missing.path)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("missing targets %q, want %q", got, want)
+	}
 }
 
 func TestOutputOmitsMajorVersionSuffix(t *testing.T) {

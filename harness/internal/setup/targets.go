@@ -1,13 +1,12 @@
 package setup
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
 // command describes one program that this package can build from upstream modules.
@@ -80,11 +79,12 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 	return targets, nil
 }
 
-// missingTargets returns those targets that do not exist in the cache and therefore must be built.
+// missingTargets returns those targets that are no executable files in the cache and therefore must
+// be built.
 func missingTargets(targets []target) []target {
 	var missing []target
 	for _, t := range targets {
-		if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
+		if executable.Check(t.path) != nil {
 			missing = append(missing, t)
 		}
 	}
