@@ -32,6 +32,9 @@ the failure groups, the trend by day, and links to the page of each run.`,
 				if err != nil {
 					return exitPass, err
 				}
+				if err := checkReportOut(out, all); err != nil {
+					return exitPass, err
+				}
 				err = writeReports(cmd, out, all)
 				if err != nil && !errors.Is(err, run.ErrInUse) {
 					err = &unfinishedError{err}
@@ -41,7 +44,7 @@ the failure groups, the trend by day, and links to the page of each run.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; if it is the directory of a run, its reports are replaced")
+	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; if it is the directory of the only reported run, its reports are replaced")
 	return cmd
 }
 
@@ -71,6 +74,24 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 		}
 	}
 	return all, nil
+}
+
+// checkReportOut returns an error if dir, the value of --out, is the directory of a run, unless this
+// run is the only reported one. Otherwise, the directory would have the verdicts of other runs.
+func checkReportOut(dir string, all []reports.Run) error {
+	if _, err := os.Stat(run.HistoryFile(dir)); err != nil {
+		return nil
+	}
+	out, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if len(all) == 1 {
+		if reported, err := os.Stat(all[0].Directory); err == nil && os.SameFile(out, reported) {
+			return nil
+		}
+	}
+	return fmt.Errorf("--out=%s: found the directory of a run; expected another directory, because the reports would replace the verdicts of that run", dir)
 }
 
 // writeReports writes the reports of runs to dir and prints the verdicts.

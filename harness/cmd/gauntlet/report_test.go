@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
 // TestReport checks that a report has each run once, even if the arguments contain a run and its
-// campaign. It also checks the GitHub annotations.
+// campaign. It also checks the GitHub annotations, and that a
+// report of other runs does not replace the verdicts of a run.
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()
@@ -34,6 +36,17 @@ func TestReport(t *testing.T) {
 	want(t, said, "2 runs: 1 unknown, 1 pass")
 	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Areproduce: ")
 	want(t, said, "report: "+filepath.Join(out, "report.html"))
+	if err := os.WriteFile(run.HistoryFile(filepath.Join(top, "run")), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "report", "--out="+filepath.Join(top, "run"), filepath.Join(top, "run")); err != nil {
+		t.Error(err)
+	}
+	if _, err := command(t, "report", "--out="+filepath.Join(top, "run"), filepath.Join(top, "night")); err == nil {
+		t.Error("the report of several runs replaced the report of one run; want an error")
+	} else {
+		want(t, err.Error(), "/run: found the directory of a run; expected another directory")
+	}
 	if merged, err := reports.ReadDirectory(out); err != nil || len(merged) != 2 {
 		t.Errorf("%d runs in the merged report, %v; want 2", len(merged), err)
 	}
