@@ -29,6 +29,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -111,10 +112,8 @@ type Workload func(ctx context.Context, s *Session) error
 // run was aborted, the error says why. The result then contains the verdicts if there is a
 // history, and is nil otherwise.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	if o.Scenario != nil {
-		if err := o.checkWorkload(); err != nil {
-			return nil, err
-		}
+	if err := o.checkWorkload(); err != nil {
+		return nil, err
 	}
 	s, err := newSession(&o)
 	if err != nil {
@@ -132,16 +131,39 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 
 // Preflight returns an error if the run is not possible. For example, the provider may not support
 // a fault, or an executable may be missing. Preflight starts nothing.
-func (o *Options) Preflight() error {
-	if o.Scenario == nil {
-		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")
-	}
-	return cmp.Or(o.checkWorkload(), o.preflight())
-}
+func (o *Options) Preflight() error { return cmp.Or(o.Check(), o.preflight()) }
+
+// Check returns an error if the scenario and the options do not fit together. For example, the
+// provider may not support a fault. Unlike [Options.Preflight], it does not look for executables or
+// a cluster. It does not check a Target that is the zero value.
+func (o *Options) Check() error { return cmp.Or(o.checkOptions(), o.checkWorkload()) }
 
 // preflight returns an error if the run is not possible, like Preflight, but does not check the
 // workload. A program that calls [Start] passes the workload only later, to [Session.Chaos].
 func (o *Options) preflight() error {
+	if err := o.checkOptions(); err != nil {
+		return err
+	}
+	if o.inVirtualTime() {
+		if _, err := virtual.Find(o.Gauntlet); err != nil {
+			return err
+		}
+	}
+	if o.On == nil {
+		provider, err := providers.Named(o.Provider)
+		if err != nil {
+			return err
+		}
+		if err := provider.Preflight(o.controlPlane()); err != nil {
+			return err
+		}
+	}
+	return o.subject().Preflight(o.Provider, o.UpstreamDir)
+}
+
+// checkOptions returns an error if the scenario and the options do not fit together, like Check, but
+// does not check the workload.
+func (o *Options) checkOptions() error {
 	if o.Scenario == nil {
 		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")
 	}
@@ -161,21 +183,22 @@ func (o *Options) preflight() error {
 		return fmt.Errorf("found Options.Direct with the provider %s, whose subjects reach the API server only through the fault proxy; omit Options.Direct, or use another provider", o.Provider)
 	}
 	if o.inVirtualTime() {
-		if err := o.preflightVirtual(); err != nil {
+		if err := o.checkVirtual(); err != nil {
 			return err
 		}
 	}
-	if o.On == nil {
-		if err := provider.Preflight(o.controlPlane()); err != nil {
-			return err
-		}
+	if o.Target == (subject.Target{}) || o.Target == subject.Program {
+		return nil
 	}
-	return o.subject().Preflight(o.Provider, o.UpstreamDir)
+	return cmp.Or(o.Target.CheckControllers(o.Scenario.Controllers()), environment.CheckTarget(provider, o.Target))
 }
 
 // checkWorkload returns an error if the run has no workload or two workloads. A scenario with the
 // field externalWorkload needs Options.Workload. All other scenarios contain the workload as steps.
 func (o *Options) checkWorkload() error {
+	if o.Scenario == nil {
+		return nil // checkOptions returns the error
+	}
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
 		return o.Scenario.Errorf("externalWorkload", "found no Options.Workload; expected a Go program that sets it, because the workload is not in the scenario")

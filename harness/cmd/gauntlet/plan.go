@@ -21,15 +21,23 @@ type plannedRun struct {
 }
 
 // printPlan prints which runs the command would make, and makes none of them. It returns an error
-// if the provider does not support one of the scenarios.
+// if the flags are wrong, or if the provider does not support one of the scenarios. It reads no
+// subject file, and does not look for executables.
 func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
 	target, provider, err := f.check(scenarios)
 	if err != nil {
 		return err
 	}
+	if err := f.checkProvider(cmd, target, provider); err != nil {
+		return err
+	}
 	rows := [][]string{{"SCENARIO", "SUBJECT", "PROVIDER", "SEED"}}
 	for _, s := range scenarios {
-		if err := run.Supported(s, provider.Name); err != nil {
+		o := run.Options{Scenario: s, Target: target, Provider: provider.Name}
+		if f.keepUp {
+			o.KeepUp = f.newTerminal(cmd).keepUpUntilInterrupt
+		}
+		if err := o.Check(); err != nil {
 			return err
 		}
 		planned := plannedRun{Scenario: s.Name, Subject: cmp.Or(target.String(), f.subject), Provider: provider.Name, Seed: s.Seed}

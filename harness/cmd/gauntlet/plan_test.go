@@ -47,6 +47,34 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// TestDryRunRefuses checks that --dry-run refuses what the run refuses before it looks for
+// executables.
+func TestDryRunRefuses(t *testing.T) {
+	external := file(t, "name: x\ndescription: D.\nexternalWorkload: {pods: 1}\n")
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"burst", "--node-image=x", "--provider=virtual"}, "--node-image has no effect on the provider virtual"},
+		{[]string{"burst", "--kubeconfig=x"}, "--kubeconfig has no effect on the provider embedded"},
+		{[]string{"burst", "--provider=existing", "--kubeconfig=none"}, "--kubeconfig: none: no such file or directory"},
+		{[]string{"burst", "--baseline=none"}, "none: no such file or directory"},
+		{[]string{"burst", "--subject=exec:/bin/true", "--provider=virtual"}, "subject exec:/bin/true: found provider virtual"},
+		{[]string{"burst", "--subject=image:x:y"}, "subject image:x:y requires a provider with"},
+		{[]string{"burst", "--subject=none.yaml", "--provider=virtual"}, `--subject=none.yaml requires a provider with "local processes that run the subject"; expected --provider=embedded`},
+		{[]string{"burst", "--keep", "--provider=virtual"}, "--keep (Options.KeepUp) has no effect on the provider virtual"},
+		{[]string{"burst", "--out=plan_test.go"}, "--out=plan_test.go: found a file; expected a directory"},
+		{[]string{external}, "externalWorkload: found no Options.Workload"},
+		{[]string{external, "--provider=virtual"}, "externalWorkload has no effect on the provider virtual"},
+	} {
+		_, err := command(t, append([]string{"run", "--dry-run"}, test.args...)...)
+		var unfinished *unfinishedError
+		if err == nil || !strings.Contains(err.Error(), test.want) || errors.As(err, &unfinished) {
+			t.Errorf("run --dry-run %q: error %v, want bad usage with %q", test.args, err, test.want)
+		}
+	}
+}
+
 // TestStandardInput checks that run and validate read the scenario "-" from standard input. A
 // second "-" must be an error.
 func TestStandardInput(t *testing.T) {

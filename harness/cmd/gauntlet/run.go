@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,12 +106,12 @@ document instead. Everything else goes to standard error.`,
 			if err != nil {
 				return err
 			}
-			if dryRun {
-				return flags.printPlan(cmd, format, scenarios)
-			}
 			learnt, err := loadBaseline(baselineFile, scenarios)
 			if err != nil {
 				return err
+			}
+			if dryRun {
+				return flags.printPlan(cmd, format, scenarios)
 			}
 			options, err := flags.options(cmd, scenarios)
 			if err != nil {
@@ -258,6 +257,22 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	return target, provider, nil
 }
 
+// checkProvider returns an error if a flag has no effect on the provider, or if the provider cannot
+// run the program under test. It also checks the paths of --out, --audit-dir and --kubeconfig.
+func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, provider providers.Provider) error {
+	if err := provider.CheckFlags(cmd.Flags().Changed); err != nil {
+		return err
+	}
+	if isSubjectFile(f.subject) {
+		if err := provider.Capabilities.Require("--subject="+f.subject, cluster.OwnsControlPlane, cluster.SubjectAsProcess); err != nil {
+			return fmt.Errorf("%w%s", err, providers.Alternatives(err))
+		}
+	} else if err := environment.CheckTarget(provider, target); err != nil {
+		return err
+	}
+	return errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir), checkKubeconfig(f.existing.Kubeconfig))
+}
+
 // newTerminal returns a terminal that prints progress messages to standard error. With --quiet, it
 // prints nothing.
 func (f *runFlags) newTerminal(cmd *cobra.Command) *terminal {
@@ -280,25 +295,19 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err != nil {
 		return nil, err
 	}
+	if err := f.checkProvider(cmd, target, provider); err != nil {
+		return nil, err
+	}
 	if isSubjectFile(f.subject) {
 		if target, err = f.loadSubject(cmd, scenarios); err != nil {
 			return nil, err
 		}
-	}
-	if err := cmp.Or(provider.CheckFlags(cmd.Flags().Changed), environment.CheckTarget(provider, target)); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir)); err != nil {
-		return nil, err
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
 		return nil, err // wrong usage: most likely, the Go package of --subject=go:PATH does not compile
 	} else if err != nil {
 		return nil, &unfinishedError{err}
-	}
-	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
-		return nil, err
 	}
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
