@@ -2,17 +2,19 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Supported returns an error if the named provider cannot run the scenario. The nodes must have
 // capacity for all pods of the scenario, and the provider must support all faults. A scenario that
-// creates cluster-scoped objects needs a provider that starts its own control plane. The error
-// contains the position in the scenario file.
+// creates cluster-scoped objects needs a provider that starts its own control plane. The provider
+// must serve the kinds of all objects. The error contains the position in the scenario file.
 func Supported(s *scenario.Scenario, provider string) error {
 	p, err := providers.Named(cmp.Or(provider, providers.Default()))
 	if err != nil {
@@ -25,12 +27,23 @@ func Supported(s *scenario.Scenario, provider string) error {
 	if err := s.NeedsOwnControlPlane(); err != nil && !p.Capabilities.Has(cluster.OwnsControlPlane) {
 		return err
 	}
+	if err := s.CheckKinds(func(kind kube.Kind) error { return servedKind(kind, p) }); err != nil {
+		return err
+	}
 	for _, spec := range s.Faults {
 		if err := supportedFault(spec, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// servedKind returns an error if the API servers of the provider p do not serve the kind.
+func servedKind(kind kube.Kind, p providers.Provider) error {
+	if p.Serves == nil || p.Serves(kind.GVR) {
+		return nil
+	}
+	return fmt.Errorf("found %s of %s; expected a kind that provider %s serves, or another provider, such as --provider=%s", kind.Name, kind.APIVersion(), p.Name, providers.Default())
 }
 
 // supportedFault returns an error if the provider p does not support the fault that the argument

@@ -250,6 +250,23 @@ workload:
 	}
 }
 
+// TestSupportedByKind verifies that Supported rejects a scenario that creates an object of a kind
+// that the API servers of the provider do not serve.
+func TestSupportedByKind(t *testing.T) {
+	for _, test := range []struct{ apiVersion, kind, provider, want string }{
+		{"example.com/v1", "Widget", "embedded", ""},
+		{"example.com/v1", "Widget", "virtual", "test.yaml:4:20: workload[0].create.kind: found Widget of example.com/v1; expected a kind that provider virtual serves, or another provider, such as --provider=embedded"},
+		{"apps/v1", "StatefulSet", "virtual", "test.yaml:4:20: workload[0].create.kind: found StatefulSet of apps/v1; expected"},
+		{"v1", "ConfigMap", "virtual", ""},
+	} {
+		s := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: "+test.kind+", apiVersion: "+test.apiVersion+", name: web, manifest: {metadata: {labels: {a: b}}}}\n")
+		err := Supported(s, test.provider)
+		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s on %s: error %v\nwant %s", test.kind, test.provider, err, test.want)
+		}
+	}
+}
+
 func TestSupportedByParameters(t *testing.T) {
 	churn := func(action string) *scenario.Scenario {
 		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - pod-churn: {action: "+action+"}\n")

@@ -262,6 +262,22 @@ func (s *Scenario) NeedsOwnControlPlane() error {
 	return nil
 }
 
+// CheckKinds calls a function for the kind of each object that the workload creates. If the function
+// returns an error, CheckKinds returns this error, with the position of the field kind in the create
+// step.
+func (s *Scenario) CheckKinds(check func(kube.Kind) error) error {
+	for i := range s.Workload {
+		create, ok := s.Workload[i].Operation.(*Create)
+		if !ok || create.Kind == "" {
+			continue
+		}
+		if err := check(s.kubeKind(create)); err != nil {
+			return s.Errorf(stepPath(i)+".create.kind", "%w", err)
+		}
+	}
+	return nil
+}
+
 // isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
 // built into Kubernetes. gauntlet knows all built-in kinds. An unknown kind with such a group
 // and version is therefore an error.

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
@@ -34,6 +36,9 @@ type Provider struct {
 	Flags []string
 	// PodsPerNode is the maximum number of workload pods per node; 0 means no limit.
 	PodsPerNode int
+	// Serves reports whether the API servers of this provider serve a resource. A nil function means
+	// that they serve all resources.
+	Serves func(schema.GroupVersionResource) bool
 	// Start starts a cluster, but not the controllers under test.
 	Start func(context.Context, Options) (cluster.Cluster, error)
 	// Setup builds the programs that Start needs, if they are missing. This may take minutes.
@@ -89,6 +94,7 @@ var All = []Provider{
 	{
 		Name:         virtual.Name,
 		Capabilities: virtual.Capabilities,
+		Serves:       virtual.Serves,
 		Start:        func(ctx context.Context, _ Options) (cluster.Cluster, error) { return virtual.Start(ctx) },
 		Setup:        func(context.Context, Options) error { return nil },
 		Preflight:    func(Options) error { return nil }, // package run looks for the program gauntlet-virtual

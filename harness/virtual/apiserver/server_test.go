@@ -1,6 +1,9 @@
 package apiserver_test
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/memetcd"
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
@@ -29,6 +33,27 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
+// checkServed checks that virtual.Served has the resources of the API server.
+func checkServed(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string][]string{}
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			if !strings.Contains(resource.Name, "/") {
+				served[list.GroupVersion] = append(served[list.GroupVersion], resource.Name)
+			}
+		}
+		slices.Sort(served[list.GroupVersion])
+	}
+	if !maps.EqualFunc(served, virtual.Served, slices.Equal[[]string]) {
+		t.Errorf("the API server serves %q; virtual.Served has %q", served, virtual.Served)
+	}
+}
+
 func testDeployment(t *testing.T, options apiserver.Options) {
 	server, err := apiserver.New(t.Context(), memetcd.New().Client, options)
 	if err != nil {
@@ -42,6 +67,7 @@ func testDeployment(t *testing.T, options apiserver.Options) {
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	checkServed(t, client)
 	deployments := client.AppsV1().Deployments("default")
 
 	watch, err := deployments.Watch(t.Context(), metav1.ListOptions{})

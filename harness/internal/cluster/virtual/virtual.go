@@ -11,6 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
@@ -29,6 +32,27 @@ var Capabilities = cluster.Capabilities{
 	cluster.ParallelRuns, cluster.VirtualTime,
 	cluster.SimulatedKubelets, cluster.ControlsContainers,
 	cluster.SubjectLinked, cluster.SkewsClocks,
+}
+
+// Served has the resources that the API server of this provider serves, by API group and version. A
+// test of the API server compares the two.
+var Served = map[string][]string{
+	"v1": {
+		"configmaps", "endpoints", "events", "namespaces", "nodes", "pods", "replicationcontrollers", "resourcequotas", "secrets",
+		"serviceaccounts", "services",
+	},
+	"admissionregistration.k8s.io/v1": {"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
+	"apps/v1":                         {"deployments", "replicasets"},
+	"coordination.k8s.io/v1":          {"leases"},
+	"events.k8s.io/v1":                {"events"},
+	"policy/v1":                       {"poddisruptionbudgets"},
+	"rbac.authorization.k8s.io/v1":    {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
+	"scheduling.k8s.io/v1":            {"priorityclasses"},
+}
+
+// Serves reports whether the API server of this provider serves a resource.
+func Serves(resource schema.GroupVersionResource) bool {
+	return slices.Contains(Served[resource.GroupVersion().String()], resource.Resource)
 }
 
 // Find returns the path of [Program], the executable that executes runs in virtual time. The
