@@ -35,6 +35,10 @@ func (d directory) state() string       { return filepath.Join(string(d), "state
 // gauntlet process reads them after the run.
 func (d directory) progress() string { return filepath.Join(d.state(), "progress.jsonl") }
 
+// recordError returns the path of the file to which gauntlet-virtual writes the error that ended the
+// run. The gauntlet process reads it after the run.
+func (d directory) recordError() string { return filepath.Join(d.state(), "error.txt") }
+
 // ScenarioFile returns the path of the file scenario.yaml in the run directory at path.
 func ScenarioFile(path string) string { return directory(path).scenario() }
 

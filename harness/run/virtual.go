@@ -233,11 +233,24 @@ func (s *Session) runVirtual(ctx context.Context) error {
 	case <-timer.C:
 		return errors.Join(fmt.Errorf("%s did not exit within %s; see %s", virtual.Program, virtualTimeout, filepath.Join(s.dir.logs(), virtual.Program+".log")), p.Kill())
 	}
+	return exitReason(p.Err(), s.dir)
+}
+
+// exitReason returns the reason for which gauntlet-virtual has exited, or nil if the run was
+// complete. It is the error that [Record] returned there. If Record did not return, or the disk is
+// full, it is the argument exited, which has the exit status and the end of the log.
+func exitReason(exited error, dir directory) error {
 	var exit *process.ExitError
-	if errors.As(p.Err(), &exit) && exit.Code == 0 {
+	if !errors.As(exited, &exit) {
+		return exited
+	}
+	if exit.Code == 0 {
 		return nil
 	}
-	return p.Err()
+	if reason, err := os.ReadFile(dir.recordError()); err == nil && len(reason) > 0 && !exit.DiskFull {
+		return errors.New(string(reason))
+	}
+	return exited
 }
 
 // Record records the history of a run in a directory that another gauntlet process has created.
@@ -258,29 +271,37 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	if err := os.MkdirAll(dir.state(), 0o700); err != nil { // the other gauntlet process removes this directory after the run
 		return err
 	}
+	err = record(ctx, dir, &Options{Scenario: spec, Target: target, Provider: created.Provider, Clock: clock.RealClock{}}, start, progress)
+	if err != nil {
+		err = errors.Join(err, os.WriteFile(dir.recordError(), []byte(err.Error()), 0o600))
+	}
+	return err
+}
+
+// record records the history of a run with the given options in the run directory dir. The other
+// arguments are those of [Record].
+func record(ctx context.Context, dir directory, o *Options, start func(seed uint64, o providers.Options) (cluster.Cluster, error), progress func(message string)) error {
 	messages, err := os.Create(dir.progress())
 	if err != nil {
 		return err
 	}
 	defer messages.Close()
-	log := progress
-	progress = func(message string) {
-		log(message)
+	o.Progress = func(message string) {
+		progress(message)
 		_ = json.NewEncoder(messages).Encode(message) // only progress is lost; the log has the message
 	}
-	o := &Options{Scenario: spec, Target: target, Provider: created.Provider, Clock: clock.RealClock{}, Progress: progress}
-	c, err := start(spec.Seed, o.controlPlane())
+	c, err := start(o.Scenario.Seed, o.controlPlane())
 	if err != nil {
 		return fmt.Errorf("starting the control plane: %w", err)
 	}
 	o.On, err = environment.On(c, environment.Options{
 		Provider: o.Provider, ControlPlane: o.controlPlane(), StateDir: dir.state(), KeepState: true, LogDir: dir.logs(),
-		Seed: spec.Seed, Clock: o.Clock, Progress: progress,
+		Seed: o.Scenario.Seed, Clock: o.Clock, Progress: o.Progress,
 	})
 	if err != nil {
 		return err
 	}
-	s := &Session{Options: o, dir: dir, monitor: newMonitor(spec.Controllers()...)}
+	s := &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}
 	if err = s.setUp(ctx); err == nil {
 		err = s.runPhases(ctx)
 	}

@@ -1,11 +1,14 @@
 package run
 
 import (
+	"errors"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
 // TestPanicOf checks that only a panic of a replica counts as the death of this replica.
@@ -32,5 +35,32 @@ func TestPanicOf(t *testing.T) {
 		if diff := cmp.Diff(test.want, panicOf(test.log)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestExitReason checks that the error of a run in virtual time is that of Record, without the end
+// of the log, if the program could write it.
+func TestExitReason(t *testing.T) {
+	refused := "step 0 (create ConfigMap web): invalid"
+	for _, test := range []struct {
+		name, written string
+		exit          process.ExitError
+		want          string
+	}{
+		{"complete", "", process.ExitError{}, ""},
+		{"a step failed", refused, process.ExitError{Code: 1, LogTail: "I0101 noise\n" + refused}, refused},
+		{"panic", "", process.ExitError{Name: "gauntlet-virtual", Code: 2, LogTail: "panic: x"}, "gauntlet-virtual exited with status 2; last lines of :\n\tpanic: x"},
+		{"full disk", "ste", process.ExitError{Name: "gauntlet-virtual", Code: 1, DiskFull: true, LogTail: "x"}, "gauntlet-virtual exited with status 1; no space left on the disk of .; see "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := directory(t.TempDir())
+			if err := errors.Join(os.Mkdir(dir.state(), 0o700), os.WriteFile(dir.recordError(), []byte(test.written), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			err := exitReason(&test.exit, dir)
+			if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
 	}
 }
