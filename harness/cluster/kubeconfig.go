@@ -1,12 +1,20 @@
 package cluster
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Kubeconfig encodes a client configuration as a kubeconfig file with one context, for kubectl and
@@ -43,4 +51,41 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 		return fmt.Errorf("writing the kubeconfig %s: %w", path, err)
 	}
 	return nil
+}
+
+// Load returns the client configuration and the namespace of the context that o selects. It sends no
+// request. It ignores the fields of o besides Kubeconfig and Context.
+func (o Existing) Load() (config *rest.Config, namespace string, err error) {
+	if o.Kubeconfig != "" {
+		if _, err := os.Stat(o.Kubeconfig); errors.Is(err, fs.ErrNotExist) {
+			return nil, "", fmt.Errorf("kubeconfig %s: %w; expected the path of a kubeconfig in --kubeconfig", o.Kubeconfig, fs.ErrNotExist)
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
+	if config, err = loader.ClientConfig(); err != nil {
+		return nil, "", o.loadError(strings.Join(rules.GetLoadingPrecedence(), ", "), loader, err)
+	}
+	namespace, _, err = loader.Namespace()
+	return config, namespace, err
+}
+
+// loadError returns the error for a kubeconfig that the loader could not load because of the cause.
+// The argument files has the paths of the kubeconfig, for the message.
+func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause error) error {
+	config, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("loading the kubeconfig %s: %w; set --kubeconfig, --context or KUBECONFIG", files, err)
+	}
+	name, known := cmp.Or(o.Context, config.CurrentContext), slices.Sorted(maps.Keys(config.Contexts))
+	switch {
+	case len(known) == 0:
+		return fmt.Errorf("loading the kubeconfig %s: found no context; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", files)
+	case name == "":
+		return fmt.Errorf("loading the kubeconfig %s: found no current context; set --context to %s", files, nearest.List(known, "or"))
+	case config.Contexts[name] == nil:
+		return fmt.Errorf("loading the kubeconfig %s: context %q does not exist; expected %s in --context", files, name, nearest.List(known, "or"))
+	}
+	return fmt.Errorf("loading the kubeconfig %s: %w; set --kubeconfig, --context or KUBECONFIG", files, cause)
 }

@@ -3,12 +3,45 @@ package cluster
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
+
+// TestLoadErrors checks that the error about a kubeconfig names the file, what is wrong, and what is
+// expected.
+func TestLoadErrors(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // otherwise, the pod's own cluster would be used
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const entries = "clusters: [{name: c, cluster: {server: https://a}}]\ncontexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}]\n"
+	several, broken, absent := write("several", entries), write("broken", "clusters: 7\n"), filepath.Join(dir, "absent")
+	for _, test := range []struct{ name, environment, kubeconfig, context, want string }{
+		{"no file", absent, "", "", "loading the kubeconfig " + absent + ": found no context; set --kubeconfig or KUBECONFIG to the path of a kubeconfig"},
+		{"no file, but a context", absent, "", "a", "loading the kubeconfig " + absent + ": found no context; set"},
+		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
+		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a or b in --context`},
+		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a or b"},
+		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.environment)
+			_, _, err := Existing{Kubeconfig: test.kubeconfig, Context: test.context}.Load()
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
 
 func TestWriteKubeconfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -141,24 +141,15 @@ func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
 	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.existing.Kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.existing.Context})
-	config, err := loader.ClientConfig()
+	config, namespace, err := f.existing.Load()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	namespace := f.namespace
-	if namespace == "" {
-		if namespace, _, err = loader.Namespace(); err != nil {
-			return nil, fmt.Errorf("reading the namespace in the kubeconfig: %w", err)
-		}
+		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	return &fleet.Cluster{Client: client, Namespace: namespace, Config: config}, nil
+	return &fleet.Cluster{Client: client, Namespace: cmp.Or(f.namespace, namespace), Config: config}, nil
 }
 
 // fleetImageDefault is the default name of the image that "gauntlet image --fleet" builds.

@@ -258,7 +258,7 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 }
 
 // checkProvider returns an error if a flag has no effect on the provider, or if the provider cannot
-// run the program under test. It also checks the paths of --out, --audit-dir and --kubeconfig.
+// run the program under test. It also checks the values of --out, --audit-dir, --kubeconfig and --context.
 func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, provider providers.Provider) error {
 	if err := provider.CheckFlags(cmd.Flags().Changed); err != nil {
 		return err
@@ -270,7 +270,15 @@ func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, prov
 	} else if err := environment.CheckTarget(provider, target); err != nil {
 		return err
 	}
-	return errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir), checkKubeconfig(f.existing.Kubeconfig))
+	err := errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir))
+	if err != nil || provider.Capabilities.Has(cluster.OwnsControlPlane) {
+		return err
+	}
+	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
+		return err
+	}
+	_, _, err = f.existing.Load()
+	return err
 }
 
 // newTerminal returns a terminal that prints progress messages to standard error. With --quiet, it

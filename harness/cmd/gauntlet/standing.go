@@ -247,6 +247,9 @@ on an existing cluster.`,
 
 // cleanExisting removes the objects that a killed run has left on an existing cluster.
 func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
+	if _, _, err := o.Load(); err != nil {
+		return err
+	}
 	removed, err := environment.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
 	switch {
 	case err != nil:

@@ -20,9 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -31,7 +29,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -124,17 +121,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 //
 // Empty arguments mean the kubeconfig file and the context that kubectl would use.
 func Config(kubeconfig, context string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		if _, err := os.Stat(kubeconfig); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("kubeconfig %s: %w; expected the path of a kubeconfig in --kubeconfig", kubeconfig, fs.ErrNotExist)
-		}
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
-		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	config, _, err := cluster.Existing{Kubeconfig: kubeconfig, Context: context}.Load()
 	if err != nil {
-		return nil, fmt.Errorf("existing cluster: loading the kubeconfig: %w; set --kubeconfig, --context or KUBECONFIG", err)
+		return nil, fmt.Errorf("existing cluster: %w", err)
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("existing cluster: reading the certificates in the kubeconfig: %w", err)

@@ -210,7 +210,7 @@ func TestStartErrors(t *testing.T) {
 		name, kubeconfig, context, want string
 	}{
 		{"no such file", filepath.Join(dir, "none"), "", "file does not exist; expected the path of a kubeconfig in --kubeconfig"},
-		{"not a kubeconfig", broken, "", "loading the kubeconfig"},
+		{"not a kubeconfig", broken, "", "loading the kubeconfig "},
 		{"no such context", unreachable, "other", `context "other" does not exist`},
 		{"unreachable API server", unreachable, "", "the API server at https://127.0.0.1:1 is not ready"},
 	} {
