@@ -16,7 +16,7 @@ import (
 // that needs attention, such as an undeclared one; see isSetAside. It only counts the remaining
 // differences, by reason. It also writes the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
+	return compared(w, comparisons, style{table.Writer.Render, Printable, Printable})
 }
 
 // ComparedMarkdown writes the same content as [Compared], but as Markdown.
@@ -30,10 +30,6 @@ type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
 }
-
-// asIs returns the text unchanged. It is the escape function for a terminal, which needs no
-// escapes.
-func asIs(text string) string { return text }
 
 // compared writes comparisons in the given style. If there are differences, it ends with an
 // explanation of the classifications.

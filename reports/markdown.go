@@ -162,7 +162,7 @@ var markup = strings.NewReplacer(
 
 // escape returns text as one line of Markdown that a viewer displays as the original text.
 func escape(text string) string {
-	text = markup.Replace(text)
+	text = Printable(markup.Replace(text))
 	if strings.HasPrefix(text, "#") { // at the start of a line, # begins a heading; elsewhere it may be an issue number
 		return `\` + text
 	}
@@ -171,7 +171,7 @@ func escape(text string) string {
 
 // link returns a Markdown link. The argument text may contain Markdown, so the caller must escape
 // other text.
-func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, target) }
+func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, Printable(target)) }
 
 // code formats text as a Markdown code span. The text may contain backticks.
 func code(text string) string {
@@ -179,7 +179,7 @@ func code(text string) string {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	text = strings.ReplaceAll(text, "\n", " ")
+	text = Printable(strings.ReplaceAll(text, "\n", " "))
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
 		text = " " + text + " "
 	}

@@ -36,6 +36,7 @@ func Terminal(w io.Writer, runs []Run, width int) error {
 		p.width = min(max(width, minWidth), maxWidth)
 	}
 	var b strings.Builder
+	runs = printableRuns(runs)
 	for _, run := range sorted(runs) {
 		p.failures(&b, &run)
 	}
@@ -132,7 +133,7 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 			if i == 0 {
 				indent = "    "
 			}
-			p.paragraph(b, indent, line)
+			p.paragraph(b, indent, Printable(line))
 		}
 	}
 	if rest := more(result); rest != "" {
@@ -268,7 +269,7 @@ func (p layout) locations(b *strings.Builder, runs []Run) {
 		fmt.Fprintf(b, "    directory  %s\n", run.Directory)
 		fmt.Fprintf(b, "    reproduce  %s\n", run.Reproduce)
 		if text := run.faultsText(); text != "" {
-			fmt.Fprintf(b, "    faults     %s\n", text)
+			fmt.Fprintf(b, "    faults     %s\n", Printable(text))
 		}
 		if unused := len(run.UnusedPermissions); unused > 0 {
 			fmt.Fprintf(b, "    rbac       permissions that the run never used: %d; verdicts.json lists them\n", unused)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
 // The exit codes of gauntlet. docs/reference/exit-codes.md documents them for users.
@@ -34,7 +36,7 @@ func main() {
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
 	if err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", err)
+		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(err.Error()))
 	}
 	stop()
 	os.Exit(exitCode(code, err))

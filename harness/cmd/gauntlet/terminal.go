@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
 // terminal prints progress messages of concurrent runs. Each message is one complete line.
@@ -32,7 +33,7 @@ func (t *terminal) progress(scenario, message string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, "%6.1fs  %s: %s\n", time.Since(t.begun).Seconds(), scenario, message)
+	fmt.Fprintf(t.out, "%6.1fs  %s: %s\n", time.Since(t.begun).Seconds(), scenario, reports.Printable(message))
 }
 
 // recordText formats a record about a step, a fault or a process as a progress message. It returns
