@@ -92,7 +92,7 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		return errors.New("--profile and --duration apply to generated scenarios only: omit them, or omit --scenario")
 	}
 	if _, ok := library.Find(f.campaign.Scenario); !ok {
-		return noScenario(f.campaign.Scenario)
+		return notInImage(f.campaign.Scenario)
 	}
 	return f.campaign.Validate()
 }
@@ -110,6 +110,15 @@ func checkFleetSubjects(subjects []string, provider string) error {
 		return fmt.Errorf("--provider=%s: expected %s or %s, which need no privilege in a pod", provider, providers.Embedded, providers.Virtual)
 	}
 	return nil
+}
+
+// notInImage returns the error for a scenario of a campaign that is not a built-in one. The image of
+// the pods contains no other scenarios.
+func notInImage(name string) error {
+	if _, err := os.Stat(name); err != nil {
+		return noScenario(name)
+	}
+	return fmt.Errorf("scenario %q: found a file; expected a built-in scenario, because the image of the pods contains no files; \"gauntlet list scenarios\" lists the built-in scenarios", name)
 }
 
 // addSubjects adds the flag --subjects to a command. The flag selects the controllers under test.

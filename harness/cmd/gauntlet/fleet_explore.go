@@ -80,7 +80,7 @@ func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c.Name, c.Seeds, c.PerPod = name, fleet.Seeds{First: 1, Last: 1}, 1
 	for _, scenario := range scenarios {
 		if _, ok := library.Find(scenario); !ok {
-			return noScenario(scenario)
+			return notInImage(scenario)
 		}
 		for _, subject := range c.Subjects {
 			c.Units = append(c.Units, fleet.Unit{Seed: c.Seeds.First, Subject: subject, Scenario: scenario})

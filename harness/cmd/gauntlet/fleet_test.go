@@ -22,6 +22,7 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --keep-job=999999h", "--keep-job=999999h0m0s: expected 0, or 1s to 596523h14m7s"},
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
+		{"--claim=results --scenario=./fleet_test.go", "found a file; expected a built-in scenario"},
 		{"--claim=results --parallelism=0", "--parallelism=0: expected 1 to 10000"},
 		{"", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
 		{"--claim=results --store=s3://bucket", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
@@ -52,6 +53,7 @@ func TestFleetExplorePlan(t *testing.T) {
 	for flag, want := range map[string]string{
 		"rollout rollout":      "found the same unit of work twice: seed 1, subject ours, scenario rollout",
 		"rollout --subjects=x": `--subjects: found "x"`,
+		"./fleet_test.go":      `scenario "./fleet_test.go": found a file; expected a built-in scenario`,
 		"rollout --budget=-1s": "--budget=-1s",
 	} {
 		_, err := command(t, strings.Fields("fleet explore places "+flag+" --claim=results --dry-run")...)
