@@ -87,8 +87,7 @@ func (r *jsonRun) checkVerdicts() error {
 	return nil
 }
 
-// checkVerdict returns an error if a verdict is not one of today's, and not the name that schema 1
-// uses for one.
+// checkVerdict returns an error if a verdict is unknown. Verdicts of schema 1 are known.
 func checkVerdict(v check.Verdict) error {
 	if !slices.Contains(worstFirst, currentVerdict(v)) {
 		return fmt.Errorf("found %q; expected %s", v, nearest.List(worstFirst, "or"))

@@ -314,9 +314,9 @@ func (write *statusWrite) checkProgressing() {
 // checkRefreshed reports a status whose replica counts show progress, but whose condition Progressing
 // has an old lastUpdateTime. The progress deadline counts from this time.
 //
-// It skips writes of syncs that may not have evaluated the progress: the Deployment is paused or
-// terminating, its last rollout was complete, or the controller may have had to scale the ReplicaSets
-// in proportion.
+// It skips writes of syncs that may not have evaluated the progress. The Deployment is then paused or
+// terminating, or its last rollout was complete. Or the controller may have had to scale the
+// ReplicaSets in proportion.
 func (write *statusWrite) checkRefreshed() {
 	d, after := write.from, write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	if after == (objects.ConditionWithTime{}) || d.ProgressDeadline == 0 || d.Paused || d.Terminating || !write.allStatesKnown || !write.progressed() ||
@@ -329,8 +329,8 @@ func (write *statusWrite) checkRefreshed() {
 		fmt.Sprintf("a lastUpdateTime of %s or later, because the replica counts show progress", earliest.Format(time.TimeOnly)))
 }
 
-// mayScale reports whether the controller had to scale the ReplicaSets in proportion in one of the
-// states on which it may have acted.
+// mayScale reports whether the controller may have had to scale the ReplicaSets in proportion. It
+// considers all states on which the controller may have acted.
 func (r *rolloutState) mayScale(d *objects.Deployment) bool {
 	return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 		return scalingPending(d, s.value.cached) || scalingPending(d, s.value.withOwnWrites)

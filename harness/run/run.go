@@ -161,8 +161,8 @@ func (o *Options) preflight() error {
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// checkOptions returns an error if the scenario and the options do not fit together, like Check, but
-// does not check the workload.
+// checkOptions returns an error if the scenario and the options do not fit together. Unlike Check,
+// it does not check the workload.
 func (o *Options) checkOptions() error {
 	if o.Scenario == nil {
 		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")

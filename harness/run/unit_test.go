@@ -250,8 +250,8 @@ workload:
 	}
 }
 
-// TestSupportedByKind verifies that Supported rejects a scenario that creates an object of a kind
-// that the API servers of the provider do not serve.
+// TestSupportedByKind verifies that Supported rejects a kind that the API servers of the provider do
+// not serve.
 func TestSupportedByKind(t *testing.T) {
 	for _, test := range []struct{ apiVersion, kind, provider, want string }{
 		{"example.com/v1", "Widget", "embedded", ""},

@@ -38,8 +38,8 @@ func TestPanicOf(t *testing.T) {
 	}
 }
 
-// TestExitReason checks that the error of a run in virtual time is that of Record, without the end
-// of the log, if the program could write it.
+// TestExitReason checks that the error of a run in virtual time is the one that Record returned. The
+// end of the log is in the error only if the program could not write that error.
 func TestExitReason(t *testing.T) {
 	refused := "step 0 (create ConfigMap web): invalid"
 	for _, test := range []struct {

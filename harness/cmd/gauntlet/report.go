@@ -76,8 +76,8 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 	return all, nil
 }
 
-// checkReportOut returns an error if dir, the value of --out, is the directory of a run, unless this
-// run is the only reported one. Otherwise, the directory would have the verdicts of other runs.
+// checkReportOut returns an error if dir is the directory of a run that is not reported alone. The
+// reports would replace the verdicts of that run. The argument dir is the value of --out.
 func checkReportOut(dir string, all []reports.Run) error {
 	if _, err := os.Stat(run.HistoryFile(dir)); err != nil {
 		return nil

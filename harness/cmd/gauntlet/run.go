@@ -257,8 +257,9 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	return target, provider, nil
 }
 
-// checkProvider returns an error if a flag has no effect on the provider, or if the provider cannot
-// run the program under test. It also checks the values of --out, --audit-dir, --kubeconfig and --context.
+// checkProvider returns an error if the provider cannot run the program under test. The same holds
+// for a flag that has no effect on the provider. It also checks the values of --out, --audit-dir,
+// --kubeconfig and --context.
 func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, provider providers.Provider) error {
 	if err := provider.CheckFlags(cmd.Flags().Changed); err != nil {
 		return err
