@@ -9,17 +9,18 @@ import (
 )
 
 // leaseHolderWritesCheck demands that only the holder of the leader-election lease writes. It
-// examines each write of a process under test, except writes of this lease itself.
+// examines each write of a process under test, except writes of this lease itself. In writes of the
+// lease, it examines the identity.
 //
 // It skips a process that takes no part in leader election, because leader election may be disabled
 // (see takesPart).
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
-	Guarantee:        "Only the holder of the leader-election lease writes.",
+	Guarantee:        "Only the holder of the leader-election lease writes. If a controller under test has a contract, no two processes that run at the same time have the same holderIdentity.",
 	Contract:         "The binary",
 	Property:         Safety,
 	Scope:            general,
-	ExercisedWhen:    "A process that takes part in leader election writes another object.",
+	ExercisedWhen:    "A process that takes part in leader election writes another object, or two processes have the same holderIdentity.",
 	Ignores:          "A process that neither writes a lease nor, if a controller under test has a contract, reads the lease of another process. The first write after the lease has expired, if the process was active until then. Writes in the second after a stall of the machine.",
 	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,
@@ -47,6 +48,8 @@ type leaseHolderWritesChecker struct {
 	elections map[history.Ref]bool
 	reads     map[*process][]history.Ref
 	lastSent  map[*process]sentCall // when each process sent its latest call
+	// writers has the process that has written a lease with each identity.
+	writers map[string]*process
 	// resumingUntil is the end of the time after a stall in which all requests are allowed.
 	// A stall of the machine affects every process. resumingUntil is therefore on the clock of
 	// the run (Model.now), not on that of one process.
@@ -66,7 +69,7 @@ const resumeMax = time.Second
 func newLeaseHolderWritesChecker(settings Settings) Checker {
 	return &leaseHolderWritesChecker{
 		findings: findings{excusesStalls: true}, contract: settings.hasContract(),
-		elections: map[history.Ref]bool{}, reads: map[*process][]history.Ref{}, lastSent: map[*process]sentCall{},
+		elections: map[history.Ref]bool{}, reads: map[*process][]history.Ref{}, lastSent: map[*process]sentCall{}, writers: map[string]*process{},
 	}
 }
 
@@ -79,6 +82,36 @@ func (checker *leaseHolderWritesChecker) recordLease(p *process, r *history.Requ
 	case r.Verb == "get" && !slices.Contains(checker.reads[p], lease):
 		checker.reads[p] = append(checker.reads[p], lease)
 	}
+}
+
+// checkIdentity reports a process that writes a lease with the identity of another process that still
+// runs. Both then take the lease of the other for their own, and lead at the same time.
+//
+// It examines only controllers with a contract. Others may use the name of their pod, and on the
+// provider embedded all replicas have the host name of the machine.
+func (checker *leaseHolderWritesChecker) checkIdentity(m *Model, p *process, r *history.Request) {
+	identity := p.lease.identity
+	if !checker.contract || r.Object == nil || identity == "" {
+		return
+	}
+	other := checker.writers[identity]
+	if other == nil || other.ended {
+		checker.writers[identity] = p
+		return
+	}
+	if other == p {
+		return
+	}
+	checker.exercised++
+	checker.addViolation(func() Evidence {
+		return Evidence{
+			Summary:  fmt.Sprintf("%s sent %s %s with the holderIdentity %q of %s", p.name, r.Verb, requestRef(r), identity, other.name),
+			Expected: "a holderIdentity that no other running process has",
+			Object:   requestRef(r),
+			At:       m.now,
+			Records:  []int64{m.seq},
+		}
+	})
 }
 
 // takesPart reports whether a process takes part in leader election. Such a process has tried to
@@ -100,6 +133,7 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	checker.lastSent[c.process] = sentCall{m.processTime, m.now}
 	if c.verb == callLease {
 		checker.recordLease(c.process, r.Request)
+		checker.checkIdentity(m, c.process, r.Request)
 	}
 	if !r.Request.IsWrite() || !checker.takesPart(c.process) {
 		return

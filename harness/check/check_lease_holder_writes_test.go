@@ -153,6 +153,18 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.renew("").answered(200)
 			createPods(h)
 		}},
+		{name: "two running processes have one identity", want: Fail, evidence: `subject-1 sent update leases.coordination.k8s.io kube-system/l with the holderIdentity "me" of subject-0`, build: func(h *historyBuilder) {
+			h.holdLease()
+			h.restart("subject-1")
+			h.holdLease()
+			createPods(h)
+		}},
+		{name: "a process has the identity of one that has ended", want: Pass, build: func(h *historyBuilder) {
+			h.holdLease()
+			h.restart("subject-0")
+			h.holdLease()
+			createPods(h)
+		}},
 		{name: "a restarted process has not acquired the lease", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.restart("subject-0")
