@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,6 +117,11 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 			object.Namespace = t.namespace
 		}
 		request.Object = object
+		if pod, ok := obj.(*corev1.Pod); ok && t.verb == "create" && t.subresource == "" {
+			if request.PodSpec, err = json.Marshal(&pod.Spec); err != nil {
+				return fmt.Errorf("encoding the spec of a pod in a create request: %w", err)
+			}
+		}
 	case "patch":
 		request.PatchType = contentType
 		if !t.mayHoldCredentials() {

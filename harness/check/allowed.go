@@ -197,7 +197,10 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "events-not-reliable", Topic: topicStatus,
 		Behavior: "Events are rate-limited, aggregated, asynchronous, and lost in a crash.",
-		Handling: []string{"all: no check counts events."},
+		Handling: []string{
+			"all: no check counts events.",
+			"events: examines only events that the process has sent, and requires none.",
+		},
 	},
 	{
 		Slug: "missed-deadline-report", Topic: topicStatus,

@@ -147,6 +147,7 @@ var All = []Check{
 	rollbackCheck,
 	revisionHistoryLimitCheck,
 	recreateCheck,
+	eventsCheck,
 	backOffCheck,
 	terminatingNamespaceCheck,
 	convergedCheck,

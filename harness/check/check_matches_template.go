@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -32,7 +33,8 @@ var matchesTemplateCheck = Check{
 //
 // The owner of a pod is a ReplicaSet or ReplicationController, and the owner of a
 // ReplicaSet is a Deployment. For a pod, the checker compares the generateName, labels,
-// annotations, finalizers, and the names and images of the containers.
+// annotations, finalizers and the spec. For a ReplicaSet, it compares the template, the annotations,
+// minReadySeconds, the name and the label pod-template-hash.
 type matchesTemplateChecker struct{ findings }
 
 func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
@@ -40,9 +42,10 @@ func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecke
 // createdObject is a pod or ReplicaSet that a process creates, together with the contents that
 // its owner allows.
 type createdObject struct {
-	kindName string          // kind of the object for evidence: "pod" or "ReplicaSet"
-	owner    history.Ref     // the owner for which the process creates the object
-	kind     string          // kind of the owner
+	kindName string      // kind of the object for evidence: "pod" or "ReplicaSet"
+	owner    history.Ref // the owner for which the process creates the object
+	kind     string      // kind of the owner
+	request  *history.Request
 	object   *history.Object // the object in the request
 	decoder  *objects.Decoder
 	allowed  []desiredContent // the content that each cached version of the owner requires, oldest first
@@ -56,6 +59,7 @@ type createdObject struct {
 type desiredContent struct {
 	*objects.Template
 	annotations map[string]string // the Deployment's annotations, which a ReplicaSet must have; nil for pods
+	minReady    time.Duration     // the Deployment's minReadySeconds, which a ReplicaSet must have; 0 for pods
 }
 
 func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
@@ -63,7 +67,7 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	if c == nil || r.Request.Verb != "create" || r.Request.Object == nil {
 		return
 	}
-	created := &createdObject{object: r.Request.Object, decoder: m.decoder}
+	created := &createdObject{request: r.Request, object: r.Request.Object, decoder: m.decoder}
 	switch {
 	case c.verb == callCreatePod && c.ownerState.owner() != nil:
 		o := c.ownerState.owner()
@@ -74,7 +78,7 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 		created.compare = (*createdObject).podMismatch
 	case c.scaling != nil && c.scaling.creates && len(c.rollout.deployments) > 0:
 		for _, each := range c.rollout.deployments {
-			created.allowed = append(created.allowed, desiredContent{each.value.Template, each.value.Annotations})
+			created.allowed = append(created.allowed, desiredContent{each.value.Template, each.value.Annotations, each.value.MinReady})
 			created.owner = each.value.Ref
 		}
 		created.kindName, created.kind, created.compare = "ReplicaSet", objects.DeploymentKind, (*createdObject).replicaSetMismatch
@@ -146,7 +150,6 @@ const nameLengthMax = 253
 // ReplicaSet 11). It returns "" if the pod matches.
 func (created *createdObject) podMismatch(desired desiredContent) string {
 	pod, want := created.object, desired.Content
-	containers := containersOf(pod)
 	switch {
 	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < nameLengthMax:
 		return fmt.Sprintf("with generateName %q, not %q", pod.GenerateName, created.owner.Name+"-")
@@ -156,20 +159,28 @@ func (created *createdObject) podMismatch(desired desiredContent) string {
 		return fmt.Sprintf("with annotations %v, not %v", pod.Annotations, want.Annotations)
 	case !slices.Equal(pod.Finalizers, want.Finalizers):
 		return fmt.Sprintf("with finalizers %v, not %v", pod.Finalizers, want.Finalizers)
-	case !slices.Equal(containers, want.Containers):
-		return fmt.Sprintf("with containers %v, not %v", containers, want.Containers)
+	case created.request.PodSpec == nil: // an old history
+		return ""
 	}
-	return ""
+	return specMismatch(objects.PodSpecFields(created.request.PodSpec), want.Spec)
 }
 
-// containersOf returns the names and images of a pod's containers, to compare them with the pod
-// template.
-func containersOf(pod *history.Object) []objects.Container {
-	var body struct {
-		Spec struct{ Containers []objects.Container }
+// specMismatch describes the first difference between the spec of a pod and the spec of its template.
+// The order of the fields is alphabetical. specMismatch returns "" if the two are equal.
+func specMismatch(pod, template map[string]string) string {
+	for _, path := range slices.Sorted(maps.Keys(template)) {
+		if value, ok := pod[path]; !ok {
+			return fmt.Sprintf("without spec.%s, which is %q in the template", objects.FieldName(path), template[path])
+		} else if value != template[path] {
+			return fmt.Sprintf("with spec.%s %q, not %q", objects.FieldName(path), value, template[path])
+		}
 	}
-	_ = objects.Unmarshal(pod.Body, &body) // the API server rejects a body that cannot be decoded
-	return body.Spec.Containers
+	for _, path := range slices.Sorted(maps.Keys(pod)) {
+		if _, ok := template[path]; !ok {
+			return fmt.Sprintf("with spec.%s %q, which is not in the template", objects.FieldName(path), pod[path])
+		}
+	}
+	return ""
 }
 
 // replicaSetMismatch describes the first difference between a ReplicaSet and its Deployment's
@@ -189,6 +200,8 @@ func (created *createdObject) replicaSetMismatch(desired desiredContent) string 
 		return fmt.Sprintf("with annotations %v, but its Deployment has %v", set.Annotations, desired.annotations)
 	case applied:
 		return "with annotation " + objects.LastAppliedAnnotation
+	case set.MinReady != desired.minReady:
+		return fmt.Sprintf("with minReadySeconds %.0f, but its Deployment has %.0f", set.MinReady.Seconds(), desired.minReady.Seconds())
 	case hash == "" || set.Template.Hash != hash || selected != hash:
 		return fmt.Sprintf("with label %s=%q, but %q in its template and %q in its selector", objects.PodTemplateHashLabel, hash, set.Template.Hash, selected)
 	case !strings.HasPrefix(created.object.Name, created.owner.Name+"-"):

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -19,53 +18,61 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 		},
 		"spec": fields{"containers": []any{fields{"name": "main", "image": "app:1", "command": []string{"sleep"}}}},
 	}
-	right := func(owner *history.Object) history.Object {
-		return history.Object{
-			GenerateName: owner.Name + "-", Owners: controlledBy(owner), Finalizers: []string{"example.com/hold"},
-			Labels: map[string]string{"app": "web", "tier": "front"}, Annotations: map[string]string{"note": "n"},
-			Body: encoded(fields{"spec": fields{"containers": []any{fields{"name": "main", "image": "app:1"}}}}),
+	// right returns a correct request to create a pod.
+	right := func(owner *history.Object) history.Request {
+		return history.Request{
+			Verb: "create", Resource: objects.PodResource, Namespace: namespace,
+			Object: &history.Object{
+				GenerateName: owner.Name + "-", Owners: controlledBy(owner), Finalizers: []string{"example.com/hold"},
+				Labels: map[string]string{"app": "web", "tier": "front"}, Annotations: map[string]string{"note": "n"},
+			},
+			PodSpec: encoded(fullTemplate["spec"]),
 		}
 	}
-	creates := func(h *historyBuilder, o history.Object) {
-		h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &o})
-	}
 	// except returns a function that builds a history in which a process creates a pod. The
-	// function change makes a correct pod wrong.
-	except := func(change func(*history.Object)) func(*historyBuilder) {
+	// function change makes a correct request wrong.
+	except := func(change func(*history.Request)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			rs := h.revise("web", "spec", fields{"template": fullTemplate})
 			h.deliver(rs)
-			pod := right(rs)
-			pod.Labels = maps.Clone(pod.Labels)
-			change(&pod)
-			creates(h, pod)
+			request := right(rs)
+			change(&request)
+			h.request(request)
 		}
 	}
+	withSpec := func(spec fields) func(*historyBuilder) {
+		return except(func(r *history.Request) { r.PodSpec = encoded(spec) })
+	}
+	container := fields{"name": "main", "image": "app:1", "command": []string{"sleep"}}
 	runTestCases(t, "matches-template", []testCase{
-		{name: "pod as in the template", want: Pass, build: except(func(*history.Object) {})},
-		{name: "another generateName", want: Fail, evidence: `with generateName "pod-"`, build: except(func(o *history.Object) { o.GenerateName = "pod-" })},
-		{name: "a label is missing", want: Fail, evidence: "with labels map[app:web]", build: except(func(o *history.Object) { delete(o.Labels, "tier") })},
-		{name: "an extra label", want: Fail, evidence: "with labels", build: except(func(o *history.Object) { o.Labels["x"] = "y" })},
-		{name: "annotations are missing", want: Fail, evidence: "with annotations map[]", build: except(func(o *history.Object) { o.Annotations = nil })},
-		{name: "a finalizer is missing", want: Fail, evidence: "with finalizers []", build: except(func(o *history.Object) { o.Finalizers = nil })},
-		{name: "another image", want: Fail, evidence: "with containers [{main app:2}]", build: except(func(o *history.Object) {
-			o.Body = encoded(fields{"spec": fields{"containers": []any{fields{"name": "main", "image": "app:2"}}}})
-		})},
-		{name: "an owner reference without controller=true", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners[0].Controller = false })},
-		{name: "an owner reference with another kind", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners[0].Kind = "ReplicationController" })},
-		{name: "two owner references", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners = append(o.Owners, o.Owners[0]) })},
-		{name: "another namespace", want: Fail, evidence: "in namespace elsewhere", build: except(func(o *history.Object) { o.Namespace = "elsewhere" })},
+		{name: "pod as in the template", want: Pass, build: except(func(*history.Request) {})},
+		{name: "another generateName", want: Fail, evidence: `with generateName "pod-"`, build: except(func(r *history.Request) { r.Object.GenerateName = "pod-" })},
+		{name: "a label is missing", want: Fail, evidence: "with labels map[app:web]", build: except(func(r *history.Request) { delete(r.Object.Labels, "tier") })},
+		{name: "an extra label", want: Fail, evidence: "with labels", build: except(func(r *history.Request) { r.Object.Labels["x"] = "y" })},
+		{name: "annotations are missing", want: Fail, evidence: "with annotations map[]", build: except(func(r *history.Request) { r.Object.Annotations = nil })},
+		{name: "a finalizer is missing", want: Fail, evidence: "with finalizers []", build: except(func(r *history.Request) { r.Object.Finalizers = nil })},
+		{name: "another image", want: Fail, evidence: `with spec.containers.main.image "app:2", not "app:1"`, build: withSpec(fields{"containers": []any{fields{"name": "main", "image": "app:2", "command": []string{"sleep"}}}})},
+		{name: "without a command", want: Fail, evidence: "without spec.containers.main.command", build: withSpec(fields{"containers": []any{fields{"name": "main", "image": "app:1"}}})},
+		{name: "an extra container", want: Fail, evidence: `with spec.containers.extra.image "app:1", which is not in the template`, build: withSpec(fields{"containers": []any{container, fields{"name": "extra", "image": "app:1"}}})},
+		{name: "an extra node name", want: Fail, evidence: `with spec.nodeName "node-1", which is not in the template`, build: withSpec(fields{"nodeName": "node-1", "containers": []any{container}})},
+		{name: "an empty field that the template lacks", want: Pass, build: withSpec(fields{"containers": []any{container}, "securityContext": fields{}, "volumes": []any{}})},
+		{name: "an old history without the spec", want: Pass, build: except(func(r *history.Request) { r.PodSpec = nil })},
+		{name: "an owner reference without controller=true", want: Fail, evidence: "with ownerReferences", build: except(func(r *history.Request) { r.Object.Owners[0].Controller = false })},
+		{name: "an owner reference without blockOwnerDeletion", want: Fail, evidence: "with ownerReferences", build: except(func(r *history.Request) { r.Object.Owners[0].DoesNotBlock = true })},
+		{name: "an owner reference with another kind", want: Fail, evidence: "with ownerReferences", build: except(func(r *history.Request) { r.Object.Owners[0].Kind = "ReplicationController" })},
+		{name: "two owner references", want: Fail, evidence: "with ownerReferences", build: except(func(r *history.Request) { r.Object.Owners = append(r.Object.Owners, r.Object.Owners[0]) })},
+		{name: "another namespace", want: Fail, evidence: "in namespace elsewhere", build: except(func(r *history.Request) { r.Object.Namespace = "elsewhere" })},
 		{name: "pod as in an earlier cached template", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			rs := h.revise("web", "spec", fields{"template": fullTemplate})
 			h.deliver(rs)
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v9", "")}))
-			creates(h, right(rs))
+			h.request(right(rs))
 		}},
 		{name: "pod as in a template that was not in the cache", want: Fail, evidence: "with labels", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
-			creates(h, right(h.revise("web", "spec", fields{"template": fullTemplate})))
+			h.request(right(h.revise("web", "spec", fields{"template": fullTemplate})))
 		}},
 	})
 }
@@ -103,6 +110,12 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 		})},
 		{name: "with kubectl's last-applied-configuration", want: Fail, evidence: "with annotation kubectl.kubernetes.io/last-applied-configuration", build: except(func(o *history.Object) {
 			o.Annotations[objects.LastAppliedAnnotation] = "{}"
+		})},
+		{name: "with another minReadySeconds", want: Fail, evidence: "with minReadySeconds 7, but its Deployment has 0", build: except(func(o *history.Object) {
+			var body fields
+			_ = objects.Unmarshal(o.Body, &body)
+			body["spec"].(map[string]any)["minReadySeconds"] = 7
+			o.Body = encoded(body)
 		})},
 		{name: "name of another Deployment", want: Fail, evidence: `with name "db-v1"`, build: except(func(o *history.Object) { o.Name = "db-v1" })},
 	})

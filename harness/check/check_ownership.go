@@ -24,7 +24,7 @@ import (
 // before.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
@@ -99,9 +99,9 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	}
 }
 
-// adoptsAnOrphan reports a wrong adoption of a pod. An adoption is right only if the pod was an
-// orphan in some recent cached version. The orphan must be active, and the owner's selector must
-// match it.
+// adoptsAnOrphan reports a wrong adoption of a pod. The new ownerReference must have
+// blockOwnerDeletion=true. An adoption is right only if the pod was an orphan in some recent cached
+// version. The orphan must be active, and the owner's selector must match it.
 //
 // After the process received that version, it must have read the owner from the API server. The
 // owner must not be terminating in the response to this read.
@@ -111,6 +111,10 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
 	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
 		return // according to the latest cached version, the write changes nothing
+	}
+	if c.ownershipChange.notBlocking {
+		checker.report(m, c, "adopted", " with an owner reference without blockOwnerDeletion=true", "blockOwnerDeletion=true in the new owner reference")
+		return
 	}
 	o := c.ownerState.owner()
 	free := func(s cachedPodState) bool {

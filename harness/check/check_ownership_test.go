@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,6 +55,13 @@ func TestOwnership(t *testing.T) {
 			h.deliver(pod)
 			h.readLive(rs)
 			h.adopt(pod, rs)
+		}},
+		{name: "adopts an orphan without blockOwnerDeletion", want: Fail, evidence: "adopted pod ns/web-1 with an owner reference without blockOwnerDeletion=true", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true}]}}`, pod.UID, rs.UID))
 		}},
 		{name: "adopts an orphan without a live read (mutant R10)", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -15,15 +16,15 @@ import (
 // size that the state of the rollout allows. It examines each successful request that changes
 // spec.replicas of a Deployment's ReplicaSet.
 //
-// The check skips creates of ReplicaSets. It also skips a Deployment if an orphaned or terminating
-// ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.
+// Of a create, the check examines only the annotations. It examines no size if an orphaned or
+// terminating ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
-	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
-	Contract:         "Deployment 9, 10, 11, 12, 13",
+	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share. A write that sets the size also sets the annotations desired-replicas and max-replicas.",
+	Contract:         "Deployment 9, 10, 11, 12, 13, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
-	ExercisedWhen:    "The API server accepts an update or patch of the subject that sets spec.replicas of a ReplicaSet of a Deployment.",
+	ExercisedWhen:    "The API server accepts a create, update or patch of the subject that sets spec.replicas of a ReplicaSet of a Deployment.",
 	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},
 	New:              newProportionalScalingChecker,
 }
@@ -45,6 +46,8 @@ var proportionalScalingCheck = Check{
 //     ReplicaSets to 0.
 //   - Otherwise each ReplicaSet gets its proportional share. The largest ReplicaSet also gets
 //     the remainder that rounding leaves.
+//
+// A write that sets the size must also set the annotations desired-replicas and max-replicas.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -55,6 +58,7 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 		return // the record is no response to a successful scaling, or the model has no cached state
 	}
 	s := answered.scaling
+	checker.recordsSize(m, s)
 	if s.creates || s.stale || !s.rollout.ownershipClear(s.rollout.from, m.processTime) {
 		return
 	}
@@ -77,6 +81,28 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 		d, sets := s.deployments[len(s.deployments)-1], s.replicaSetStates[len(s.replicaSetStates)-1]
 		set := findByName(sets, s.name)
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.Replicas, s.to), allowedSizesOf(d, sets, set).String())
+	})
+}
+
+// recordsSize reports a write that creates or scales a ReplicaSet without recording the Deployment's
+// size in it (contract Deployment 14). The next proportional scaling depends on these annotations.
+// The size may be that of any recent cached version of the Deployment.
+func (checker *proportionalScalingChecker) recordsSize(m *Model, s *scaling) {
+	sameSize := func(sets []*objects.Owner) bool { return s.replicasBefore(sets) == s.to }
+	if s.written == nil || !s.creates && (s.to == s.cached || slices.ContainsFunc(s.replicaSetStates, sameSize)) {
+		return
+	}
+	checker.exercised++
+	desired, most := s.written[objects.DesiredReplicasAnnotation], s.written[objects.MaxReplicasAnnotation]
+	if slices.ContainsFunc(s.deployments, func(d *objects.Deployment) bool {
+		return desired == strconv.Itoa(d.Replicas) && most == strconv.Itoa(d.MaxPods())
+	}) {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		d := s.deployments[len(s.deployments)-1]
+		return s.evidence(m, fmt.Sprintf("set spec.replicas of ReplicaSet %s to %d, with annotations %s=%q and %s=%q", s.name, s.to,
+			objects.DesiredReplicasAnnotation, desired, objects.MaxReplicasAnnotation, most), fmt.Sprintf("%d and %d in these annotations", d.Replicas, d.MaxPods()))
 	})
 }
 

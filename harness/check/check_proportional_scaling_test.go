@@ -93,6 +93,19 @@ func TestProportionalScaling(t *testing.T) {
 			changed(h, fields{"paused": true, "replicas": 20})
 			h.resize(h.find("web-v2"), 7).applyAndAnswer()
 		}},
+		{name: "does not record the new size of the Deployment", want: Fail, evidence: `set spec.replicas of ReplicaSet web-v1 to 15, with annotations deployment.kubernetes.io/desired-replicas="10" and deployment.kubernetes.io/max-replicas="12"`, build: func(h *historyBuilder) {
+			changed(h, fields{"replicas": 20})
+			step := h.resize(h.find("web-v1"), 15)
+			maps.Copy(step.request.Object.Annotations, map[string]string{objects.DesiredReplicasAnnotation: "10", objects.MaxReplicasAnnotation: "12"})
+			step.applyAndAnswer()
+		}},
+		{name: "creates a ReplicaSet without the size of the Deployment", want: Fail, evidence: `set spec.replicas of ReplicaSet web-v3 to 0, with annotations deployment.kubernetes.io/desired-replicas="10" and deployment.kubernetes.io/max-replicas=""`, build: func(h *historyBuilder) {
+			halfway(h)
+			h.rollTo("web", "v3")
+			step := h.createReplicaSet("web", "v3", 0)
+			delete(step.request.Object.Annotations, objects.MaxReplicasAnnotation)
+			step.applyAndAnswer()
+		}},
 		{name: "a single active ReplicaSet takes all replicas", want: Pass, build: func(h *historyBuilder) {
 			halfway(h)
 			h.deliver(h.scale("web-v1", 0))

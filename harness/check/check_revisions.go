@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -18,7 +20,7 @@ import (
 // It skips an update if the history does not contain the version on which the update is based.
 var revisionsCheck = Check{
 	ID:               "revisions",
-	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
+	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. When it raises the revision of a ReplicaSet, it appends the earlier one to the revision history. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -30,7 +32,8 @@ var revisionsCheck = Check{
 // revisionsChecker reports wrong revisions, wrong values of collisionCount, and a second ReplicaSet
 // for the same template.
 //
-//   - An update must not decrease the revision of a ReplicaSet.
+//   - An update must not decrease the revision of a ReplicaSet. An update that increases the revision
+//     must append the earlier one to the revision history.
 //   - A new ReplicaSet must have a higher revision than all ReplicaSets in the cache.
 //   - The collisionCount must not decrease. It may increase by one after a create failed because
 //     another ReplicaSet has the name. The other ReplicaSet must have another template, or the
@@ -67,7 +70,8 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 }
 
 // checkRevision reports an update of a ReplicaSet that decreases its annotation
-// deployment.kubernetes.io/revision.
+// deployment.kubernetes.io/revision. It also reports an update that increases the annotation and
+// does not append the earlier value to deployment.kubernetes.io/revision-history.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	if cached == nil {
@@ -79,6 +83,9 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	}
 	checker.exercised++
 	to := objects.WholeNumber(r.Object.Annotations[objects.RevisionAnnotation], 0)
+	if to > from.Revision {
+		checker.checkHistory(m, from, r.Object.Annotations[objects.RevisionHistoryAnnotation])
+	}
 	if to >= from.Revision {
 		return
 	}
@@ -86,6 +93,34 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed the revision of the ReplicaSet from %d to %d", cached, m.sent.process.name, from.Revision, to),
 			fmt.Sprintf("revision %d or higher", from.Revision))
 	})
+}
+
+// checkHistory reports an update that increases a revision and does not append the earlier one to
+// deployment.kubernetes.io/revision-history. The argument from is the version of the ReplicaSet on
+// which the update is based. The argument got is the annotation in the update.
+func (checker *revisionsChecker) checkHistory(m *Model, from *objects.Owner, got string) {
+	want := appendRevision(from.RevisionHistory, from.Revision)
+	if got == want {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s increased the revision of the ReplicaSet from %d, and set annotation %s to %q",
+			from, m.sent.process.name, from.Revision, objects.RevisionHistoryAnnotation, got), fmt.Sprintf("%q", want))
+	})
+}
+
+// revisionHistoryMax is the maximum length of the annotation deployment.kubernetes.io/revision-history
+// (contract Deployment 14).
+const revisionHistoryMax = 2000
+
+// appendRevision appends a revision to a list of revisions, such as "1,3". It drops the first
+// revisions of a list that would become longer than revisionHistoryMax.
+func appendRevision(list string, revision int64) string {
+	list = strings.TrimPrefix(list+","+strconv.FormatInt(revision, 10), ",")
+	for len(list) > revisionHistoryMax {
+		_, list, _ = strings.Cut(list, ",")
+	}
+	return list
 }
 
 // checkCreate reports a create of a ReplicaSet whose template another ReplicaSet already has. It

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,17 @@ func TestRevisions(t *testing.T) {
 			startRollout(h)
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
 		}},
+		{name: "raises a revision twice", want: Pass, build: func(h *historyBuilder) {
+			startRollout(h)
+			h.deliver(h.renumber(h.find("web-v1"), "3").applyAndAnswer())
+			h.renumber(h.find("web-v1"), "5").applyAndAnswer()
+		}},
+		{name: "raises a revision and does not record the earlier one", want: Fail, evidence: `increased the revision of the ReplicaSet from 1, and set annotation deployment.kubernetes.io/revision-history to ""`, build: func(h *historyBuilder) {
+			startRollout(h)
+			step := h.renumber(h.find("web-v1"), "3")
+			delete(step.request.Object.Annotations, objects.RevisionHistoryAnnotation)
+			step.applyAndAnswer()
+		}},
 		{name: "lowers a revision", want: Fail, evidence: "changed the revision of the ReplicaSet from 4 to 3", build: func(h *historyBuilder) {
 			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "4").applyAndAnswer())
@@ -63,6 +75,7 @@ func TestSecondReplicaSet(t *testing.T) {
 	createSecond := func(h *historyBuilder, replicas int) *requestStep {
 		o := newReplicaSetOf("web", "v2", replicas, 10)
 		o.Ref = history.Ref{Namespace: namespace, Name: "web-twin"}
+		h.recordSize(&o)
 		o.Annotations[objects.RevisionAnnotation] = "3"
 		return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 	}
@@ -193,4 +206,22 @@ func TestCollisionCount(t *testing.T) {
 			h.writeDeploymentStatus(h.find("web"), fields{"observedGeneration": 2}).answered(200)
 		}},
 	})
+}
+
+func TestAppendRevision(t *testing.T) {
+	long := strings.Repeat("1234,", 399) + "1234" // 1999 characters
+	for _, test := range []struct {
+		list     string
+		revision int64
+		want     string
+	}{
+		{"", 1, "1"},
+		{"1", 3, "1,3"},
+		{"1,3", 5, "1,3,5"},
+		{long, 7, long[5:] + ",7"},
+	} {
+		if got := appendRevision(test.list, test.revision); got != test.want {
+			t.Errorf("appendRevision(%q, %d) = %q, want %q", test.list, test.revision, got, test.want)
+		}
+	}
 }

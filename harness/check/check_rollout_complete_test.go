@@ -24,8 +24,9 @@ func rolledOut(h *historyBuilder) {
 }
 
 // settledStatus delivers a status of the Deployment web that says that all n replicas are
-// updated and available.
+// updated and available. The Deployment gets the revision 2, that of the ReplicaSet web-v2.
 func (h *historyBuilder) settledStatus(n int) {
+	h.annotate(h.find("web"), objects.RevisionAnnotation, "2")
 	h.deliver(h.revise("web", "status", fields{
 		"observedGeneration": h.find("web").Generation, "replicas": n, "updatedReplicas": n, "readyReplicas": n,
 		"availableReplicas": n, "unavailableReplicas": 0, "conditions": []any{
@@ -35,10 +36,14 @@ func (h *historyBuilder) settledStatus(n int) {
 	}))
 }
 
-// annotate commits a version of an object with a single annotation.
+// annotate commits a version of an object with another value of an annotation.
 func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 	o := *object
-	o.Annotations = map[string]string{key: value}
+	o.Annotations = maps.Clone(o.Annotations)
+	if o.Annotations == nil {
+		o.Annotations = map[string]string{}
+	}
+	o.Annotations[key] = value
 	h.commit(history.Modified, o)
 }
 
@@ -68,6 +73,9 @@ func TestRolloutComplete(t *testing.T) {
 			twin := *h.find("web-v2")
 			twin.Name, twin.UID = "web-twin", "web-twin-uid"
 			h.commit(history.Added, twin)
+		})},
+		{name: "the Deployment has an old revision", want: Fail, evidence: "annotation deployment.kubernetes.io/revision is 1, expected 2, the revision of ReplicaSet web-v2", build: except(func(h *historyBuilder) {
+			h.annotate(h.find("web"), objects.RevisionAnnotation, "1")
 		})},
 		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, expected 10, the sum over its ReplicaSets", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"availableReplicas": 9})

@@ -109,6 +109,7 @@ func (h *historyBuilder) createForRecreated() *requestStep {
 	o := newReplicaSetOf("web", "v1", 10, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 	o.Owners[0].UID = "web-anew-uid"
+	h.recordSize(&o)
 	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 }
 

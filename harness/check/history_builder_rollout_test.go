@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -107,6 +109,7 @@ func (h *historyBuilder) rollTo(deployment, version string) {
 func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
 	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
+	h.recordSize(&o)
 	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 }
 
@@ -120,7 +123,20 @@ func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep 
 	}
 	body["spec"]["replicas"] = replicas
 	o.Body = encoded(body)
+	h.recordSize(&o)
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
+}
+
+// recordSize sets the annotations desired-replicas and max-replicas of a ReplicaSet to the values that
+// the committed Deployment implies.
+func (h *historyBuilder) recordSize(set *history.Object) {
+	d, err := objects.NewDecoder().Deployment(h.find(set.Owners[0].Name))
+	if err != nil {
+		panic(err)
+	}
+	set.Annotations = maps.Clone(set.Annotations)
+	set.Annotations[objects.DesiredReplicasAnnotation] = strconv.Itoa(d.Replicas)
+	set.Annotations[objects.MaxReplicasAnnotation] = strconv.Itoa(d.MaxPods())
 }
 
 // renumber records that the process sends an update that changes a ReplicaSet's revision
@@ -129,6 +145,9 @@ func (h *historyBuilder) renumber(set *history.Object, revision string) *request
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
 	o.Annotations[objects.RevisionAnnotation] = revision
+	if o.Annotations[objects.RevisionAnnotation] > set.Annotations[objects.RevisionAnnotation] {
+		o.Annotations[objects.RevisionHistoryAnnotation] = strings.TrimPrefix(o.Annotations[objects.RevisionHistoryAnnotation]+","+set.Annotations[objects.RevisionAnnotation], ",")
+	}
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 

@@ -365,7 +365,7 @@ func (h *historyBuilder) delete(pod *history.Object) *requestStep {
 
 // adopt records that the process sends a patch that adopts a pod.
 func (h *historyBuilder) adopt(pod, owner *history.Object) *requestStep {
-	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true}]}}`, pod.UID, owner.UID))
+	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true,"blockOwnerDeletion":true}]}}`, pod.UID, owner.UID))
 }
 
 // release records that the process sends a patch that releases a pod.

@@ -15,7 +15,9 @@ import (
 type ownershipChange struct {
 	adopts   bool
 	releases bool
-	owner    types.UID // the UID of the owner that adopts or releases the pod; empty if the request does not contain the UID
+	// notBlocking is true if the request sets a controllerRef without blockOwnerDeletion.
+	notBlocking bool
+	owner       types.UID // the UID of the owner that adopts or releases the pod; empty if the request does not contain the UID
 }
 
 // ownershipChangeOf says whether a patch or update of a pod adopts the pod, releases it, or does
@@ -26,7 +28,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 			return ownershipChange{}, nil
 		}
 		if ref := r.Object.ControllerRef(); ref != nil {
-			return ownershipChange{adopts: true, owner: ref.UID}, nil
+			return ownershipChange{adopts: true, notBlocking: ref.DoesNotBlock, owner: ref.UID}, nil
 		}
 		return ownershipChange{releases: true}, nil
 	}
@@ -55,9 +57,10 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 // The function returns an error if the list cannot be decoded.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
-		UID        types.UID
-		Controller bool
-		Patch      string `json:"$patch"`
+		UID                types.UID
+		Controller         bool
+		BlockOwnerDeletion bool
+		Patch              string `json:"$patch"`
 	}
 	if err := json.Unmarshal(raw, &references); err != nil {
 		return ownershipChange{}, fmt.Errorf("decoding the ownerReferences in a write of a pod: %w", err)
@@ -68,7 +71,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 		case ref.Patch == "delete":
 			result.owner = ref.UID
 		case ref.Controller:
-			return ownershipChange{adopts: true, owner: ref.UID}, nil
+			return ownershipChange{adopts: true, notBlocking: !ref.BlockOwnerDeletion, owner: ref.UID}, nil
 		}
 	}
 	return result, nil

@@ -136,7 +136,9 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 		if err != nil {
 			return nil // the API server rejects an invalid object
 		}
-		return c.rollout.newScaling(r.Object.Name, set.Template, 0, set.Replicas)
+		s := c.rollout.newScaling(r.Object.Name, set.Template, 0, set.Replicas)
+		s.written = r.Object.Annotations
+		return s
 	}
 	cached := p.view.ownerNamed(objects.ReplicaSetResource, r.Namespace, r.Name)
 	to, ok := replicasOf(r)
@@ -150,6 +152,13 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	c.fromVersion = from
 	s := c.rollout.newScaling(r.Name, cached.Template, from, to)
 	s.cached = cached.Replicas
+	s.from = -1
+	if base := objects.Cached[objects.Owner](p.view.decoder, cached.UID, from); base != nil {
+		s.from = base.Replicas
+	}
+	if r.Object != nil {
+		s.written = r.Object.Annotations
+	}
 	return s
 }
 

@@ -62,6 +62,8 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, cu
 		list.expect(set.Revision < newSet.Revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
 			newSet.Name, newSet.Revision, set.Revision, set.Name)
 	}
+	list.expect(d.Revision == newSet.Revision, "annotation %s is %d, expected %d, the revision of ReplicaSet %s",
+		objects.RevisionAnnotation, d.Revision, newSet.Revision, newSet.Name)
 	list.expect(newSet.MinReady == d.MinReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
 		newSet.Name, newSet.MinReady/time.Second, d.MinReady/time.Second)
 	for _, key := range slices.Sorted(maps.Keys(d.Annotations)) {

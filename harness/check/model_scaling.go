@@ -16,10 +16,15 @@ type scaling struct {
 	name    string        // the name of the ReplicaSet whose spec.replicas is set
 	creates bool          // true if the write creates the ReplicaSet
 	to      int           // the new spec.replicas
+	// from is spec.replicas in the version on which the write is based, or -1 if the version is
+	// unknown. It is 0 for a create.
+	from int
 	// cached is spec.replicas in the newest cached version of the ReplicaSet, whoever controls it. It
 	// is 0 for a create. The states in replicaSetStates lack a ReplicaSet that the Deployment has just
 	// adopted.
 	cached int
+	// written contains the annotations of the ReplicaSet in the request. It is nil for a patch.
+	written map[string]string
 	// template is the pod template of the ReplicaSet.
 	template *objects.Template
 	// deployments contains the cached versions of the Deployment on which the write may be based,

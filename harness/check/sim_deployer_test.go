@@ -208,7 +208,23 @@ func (d *deployer) sync(done func(ok bool)) {
 		d.annotate(r)
 		return
 	}
+	if r.newSet != nil && !r.d.Paused && r.d.Revision != r.newSet.Revision {
+		d.number(r)
+		return
+	}
 	d.writePlans(r, d.plan(r))
+}
+
+// number sets the Deployment's revision to that of its new ReplicaSet. The watch event of this write
+// enqueues the Deployment again.
+func (d *deployer) number(r *syncState) {
+	o := *r.object
+	o.Annotations = maps.Clone(o.Annotations)
+	if o.Annotations == nil {
+		o.Annotations = map[string]string{}
+	}
+	o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(r.newSet.Revision)
+	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // inherited reports whether the new ReplicaSet has all annotations of the Deployment.
@@ -457,7 +473,10 @@ func (d *deployer) writePlans(r *syncState, plans []plan) {
 	o.Annotations[objects.DesiredReplicasAnnotation] = fmt.Sprint(r.d.Replicas)
 	o.Annotations[objects.MaxReplicasAnnotation] = fmt.Sprint(r.d.MaxPods())
 	if r.newSet == plans[0].set {
-		o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(max(r.newSet.Revision, highestRevision(r.oldSets)+1))
+		if next := highestRevision(r.oldSets) + 1; next > r.newSet.Revision {
+			o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(next)
+			o.Annotations[objects.RevisionHistoryAnnotation] = appendRevision(r.newSet.RevisionHistory, r.newSet.Revision)
+		}
 	}
 	if d.rules.reusesRevision {
 		o.Annotations[objects.RevisionAnnotation] = "1"

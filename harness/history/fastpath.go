@@ -89,6 +89,8 @@ func (r *Request) scan(s *scanner) {
 			r.Agent = s.readString()
 		case "object":
 			allocate(&r.Object).scan(s)
+		case "podSpec":
+			r.PodSpec = s.readRaw()
 		case "patch":
 			r.Patch = s.readRaw()
 		case "patchType":
@@ -242,6 +244,8 @@ func (o *Owner) scan(s *scanner) {
 			o.UID = types.UID(s.readString())
 		case "controller":
 			o.Controller = s.readBool()
+		case "doesNotBlock":
+			o.DoesNotBlock = s.readBool()
 		default:
 			s.failed = true
 		}

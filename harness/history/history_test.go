@@ -324,7 +324,7 @@ func TestProject(t *testing.T) {
 		Ref:        Ref{Resource: "pods", Namespace: "n", Name: "web-1", UID: "u1", Version: 42},
 		Generation: 3,
 		Created:    epoch,
-		Owners:     []Owner{{Kind: "ReplicaSet", Name: "web", UID: "u0", Controller: true}},
+		Owners:     []Owner{{Kind: "ReplicaSet", Name: "web", UID: "u0", Controller: true, DoesNotBlock: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("projection (-want +got):\n%s", diff)

@@ -75,6 +75,10 @@ type Owner struct {
 	Name       string    `json:"name"`
 	UID        types.UID `json:"uid"`
 	Controller bool      `json:"controller,omitempty"`
+	// DoesNotBlock is true if the ownerReference has no blockOwnerDeletion: true. The garbage
+	// collector then does not wait for the object when it deletes the owner in the foreground. In
+	// old histories, DoesNotBlock is always false.
+	DoesNotBlock bool `json:"doesNotBlock,omitempty"`
 }
 
 // ControllerRef returns the ownerReference with controller: true, or nil if there is none.

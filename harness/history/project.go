@@ -74,10 +74,11 @@ func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	}
 	for _, owner := range m.GetOwnerReferences() {
 		object.Owners = append(object.Owners, Owner{
-			Kind:       owner.Kind,
-			Name:       owner.Name,
-			UID:        owner.UID,
-			Controller: owner.Controller != nil && *owner.Controller,
+			Kind:         owner.Kind,
+			Name:         owner.Name,
+			UID:          owner.UID,
+			Controller:   owner.Controller != nil && *owner.Controller,
+			DoesNotBlock: owner.BlockOwnerDeletion == nil || !*owner.BlockOwnerDeletion,
 		})
 	}
 	return object, nil

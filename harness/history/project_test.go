@@ -50,7 +50,7 @@ func TestProjectGeneric(t *testing.T) {
 			Deleting:   epoch.Add(1e9),
 			Labels:     map[string]string{"app": "web"},
 			Finalizers: []string{"example.com/hold"},
-			Owners:     []Owner{{Kind: "Gadget", Name: "g", UID: "v", Controller: true}},
+			Owners:     []Owner{{Kind: "Gadget", Name: "g", UID: "v", Controller: true, DoesNotBlock: true}},
 			Body:       json.RawMessage(`{"data":"text","spec":{"ratio":0.5,"size":3}}`),
 		}},
 		{"a custom resource with metadata only", "widgets.example.com", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w"}}},

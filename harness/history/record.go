@@ -157,6 +157,9 @@ type Request struct {
 	Agent string `json:"agent,omitempty"` // User-Agent header
 	// Object is the object in the body of a create or update. It is nil for other requests.
 	Object *Object `json:"object,omitempty"`
+	// PodSpec is the whole spec of the pod in a create of a pod. The body of Object has only parts of
+	// it. PodSpec is nil for other requests and in old histories.
+	PodSpec json.RawMessage `json:"podSpec,omitempty"`
 	// Patch is the body of a patch request. PatchType is its Content-Type header, such as
 	// "application/merge-patch+json".
 	Patch     json.RawMessage `json:"patch,omitempty"`

@@ -52,6 +52,7 @@ type Deployment struct {
 	// a number of pods. Both fields are 0 for the strategy Recreate.
 	MaxSurge, MaxUnavailable int
 	RevisionHistoryLimit     int
+	Revision                 int64 // value of RevisionAnnotation; 0 if the annotation is absent
 	// RollbackTo is the revision in RollbackAnnotation, to which the user wants to return. 0
 	// means the previous revision. -1 means that the annotation is missing or is not an integer.
 	RollbackTo int64
@@ -172,6 +173,7 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 		Annotations:          inheritedAnnotations(o.Annotations),
 		MinReady:             time.Duration(spec.MinReadySeconds) * time.Second,
 		RevisionHistoryLimit: 10, // the API's default
+		Revision:             WholeNumber(o.Annotations[RevisionAnnotation], 0),
 		RollbackTo:           WholeNumber(o.Annotations[RollbackAnnotation], -1),
 		Status:               body.Status,
 	}

@@ -46,6 +46,13 @@ func Fields(o *history.Object) map[string]string {
 	return fields
 }
 
+// PodSpecFields returns the fields of a pod's spec as text, in the form of [Fields]. The keys are
+// paths below the spec, such as containers/main/image. The result is nil if the argument is not a
+// JSON object.
+func PodSpecFields(spec json.RawMessage) map[string]string {
+	return Fields(&history.Object{Body: spec})
+}
+
 // addFields adds a JSON value to the map fields. The argument path is the key. If the value is a
 // JSON object, addFields adds each inner value under a longer path, such as spec/replicas.
 func addFields(fields map[string]string, path string, value any) {

@@ -121,6 +121,8 @@ type ReplicaSetFields struct {
 	Labels     labels.Set
 	Template   *Template
 	Revision   int64 // value of RevisionAnnotation; 0 if the annotation is absent
+	// RevisionHistory is the value of RevisionHistoryAnnotation, or "" if the annotation is absent.
+	RevisionHistory string
 	// DesiredReplicas is the value of DesiredReplicasAnnotation, or -1 if the annotation is
 	// absent.
 	DesiredReplicas int
@@ -180,6 +182,7 @@ func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error
 		Labels:          maps.Clone(o.Labels),
 		Template:        pods,
 		Revision:        WholeNumber(o.Annotations[RevisionAnnotation], 0),
+		RevisionHistory: o.Annotations[RevisionHistoryAnnotation],
 		DesiredReplicas: int(WholeNumber(o.Annotations[DesiredReplicasAnnotation], -1)),
 		MaxReplicas:     int(WholeNumber(o.Annotations[MaxReplicasAnnotation], 0)),
 		Created:         o.Created,

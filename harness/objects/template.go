@@ -17,21 +17,17 @@ type Template struct {
 	// Hash is the value of the label pod-template-hash, or "" if the template does not have this
 	// label.
 	Hash string
-	// Content has the labels, annotations, finalizers and containers that pods created from the
-	// template must have.
+	// Content has the labels, annotations, finalizers and spec that pods created from the template
+	// must have.
 	Content PodContent
 }
 
-// PodContent contains the fields of a pod that a controller copies from its pod template. It has
-// only fields that histories record.
+// PodContent contains the fields of a pod that a controller copies from its pod template.
 type PodContent struct {
 	Labels, Annotations map[string]string
 	Finalizers          []string
-	Containers          []Container
+	Spec                map[string]string // the fields of the spec, as [Fields] returns them, with paths such as containers/main/image
 }
-
-// Container is the name and the image of a container in a pod or in a pod template.
-type Container struct{ Name, Image string }
 
 // Same reports whether two templates are equal. It ignores the label pod-template-hash.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
@@ -45,7 +41,7 @@ func decodeTemplate(raw json.RawMessage) (*Template, error) {
 			Annotations map[string]string
 			Finalizers  []string
 		}
-		Spec struct{ Containers []Container }
+		Spec json.RawMessage
 	}
 	if err := Unmarshal(raw, &typed); err != nil {
 		return nil, err
@@ -78,7 +74,7 @@ func decodeTemplate(raw json.RawMessage) (*Template, error) {
 			Labels:      typed.Metadata.Labels,
 			Annotations: typed.Metadata.Annotations,
 			Finalizers:  typed.Metadata.Finalizers,
-			Containers:  typed.Spec.Containers,
+			Spec:        PodSpecFields(typed.Spec),
 		},
 	}, nil
 }

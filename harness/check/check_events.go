@@ -1,0 +1,209 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// eventsCheck demands that a controller emits only events that are true. It examines creates of
+// events about ReplicaSets, ReplicationControllers and Deployments with the reasons
+// SuccessfulCreate, SuccessfulDelete and ScalingReplicaSet.
+//
+// It does not demand that an event exists, because events are rate-limited and may be lost (allowed
+// behavior events-not-reliable).
+var eventsCheck = Check{
+	ID:               "events",
+	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal.",
+	Contract:         "ReplicaSet 12, Deployment 7",
+	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods, kube.RollsOut),
+	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController or Deployment.",
+	AllowedBehaviors: []string{"events-not-reliable"},
+	New:              newEventsChecker,
+}
+
+// eventsChecker reports an event that no accepted write of the process explains.
+type eventsChecker struct {
+	findings
+	// written contains the writes that the API server has accepted and that events may describe,
+	// with the time of the response on the clock of the run.
+	written map[*process]map[eventSubject]acceptedWrite
+}
+
+// eventSubject identifies the write that an event describes. The name is that of the written object,
+// such as a pod. The field about is the UID of the object that the event names, such as the pod's
+// ReplicaSet.
+type eventSubject struct {
+	about  types.UID // empty for a deleted pod, because its owner may be unknown
+	reason string
+	name   string
+	to     int // the new spec.replicas, for ScalingReplicaSet
+}
+
+// acceptedWrite is a write that an event may describe.
+type acceptedWrite struct {
+	at   time.Duration
+	from int // spec.replicas before a scaling, or -1 if it is unknown
+}
+
+// The reasons of the events that the check examines.
+const (
+	podCreatedReason = "SuccessfulCreate"
+	podDeletedReason = "SuccessfulDelete"
+	scaledReason     = "ScalingReplicaSet"
+)
+
+// eventDelayMax is how long after a write the process may send the event about it. client-go tries to
+// send an event 12 times, with 10 seconds between two tries. After this time, the checker may forget
+// the write.
+const eventDelayMax = 5 * time.Minute
+
+// writesMax is the number of writes of a process above which the checker forgets those that are older
+// than eventDelayMax.
+const writesMax = 1 << 14
+
+func newEventsChecker(Settings) Checker {
+	return &eventsChecker{written: map[*process]map[eventSubject]acceptedWrite{}}
+}
+
+func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
+	if answered := m.answered; answered != nil && answered.response.OK() {
+		checker.remember(m, answered)
+	}
+	if c := m.sent; c != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource) {
+		checker.examine(m, c.process, r.Request)
+	}
+}
+
+// isEvents reports whether a resource is events, in the core API group or in events.k8s.io.
+func isEvents(resource string) bool {
+	return resource == "events" || resource == "events.events.k8s.io"
+}
+
+// remember stores an accepted write that the process may describe in an event.
+func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
+	var subject eventSubject
+	write := acceptedWrite{at: m.now, from: -1}
+	switch {
+	case c.verb == callCreatePod && c.response.Object != nil:
+		subject = eventSubject{about: c.ownerState.uid, reason: podCreatedReason, name: c.response.Object.Name}
+	case c.verb == callDeletePod:
+		subject = eventSubject{reason: podDeletedReason, name: c.key[strings.LastIndex(c.key, "/")+1:]}
+	case c.scaling != nil && c.rollout != nil:
+		subject = eventSubject{about: c.rollout.uid, reason: scaledReason, name: c.scaling.name, to: c.scaling.to}
+		write.from = c.scaling.from
+	default:
+		return
+	}
+	writes := checker.written[c.process]
+	if writes == nil {
+		writes = map[eventSubject]acceptedWrite{}
+		checker.written[c.process] = writes
+	}
+	if len(writes) >= writesMax {
+		for each, w := range writes {
+			if m.now-w.at > eventDelayMax {
+				delete(writes, each)
+			}
+		}
+	}
+	writes[subject] = write
+}
+
+// recordedEvent contains the fields of an event that the check reads, in the form of either API
+// group.
+type recordedEvent struct {
+	InvolvedObject, Regarding struct {
+		Kind, Name string
+		UID        types.UID
+	}
+	Reason, Message, Note, Type string
+}
+
+// scalingMessage matches the message of an event with the reason ScalingReplicaSet (contract
+// Deployment 7).
+var scalingMessage = regexp.MustCompile(`^Scaled (up|down) replica set (\S+) from (\d+) to (\d+)$`)
+
+// combinedPrefix begins the message of an event in which client-go combines several similar ones.
+const combinedPrefix = "(combined from similar events): "
+
+// examine reports an event that is not true.
+func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) {
+	var event recordedEvent
+	if objects.Unmarshal(r.Object.Body, &event) != nil {
+		return // the API server rejects it
+	}
+	about, message := event.InvolvedObject, strings.TrimPrefix(event.Message+event.Note, combinedPrefix)
+	if about.UID == "" {
+		about = event.Regarding
+	}
+	if !examinedKinds[event.Reason][about.Kind] {
+		return
+	}
+	checker.exercised++
+	expected := checker.expected(p, about.UID, event.Reason, message)
+	if expected == "" && event.Type != "Normal" {
+		expected = "the type Normal"
+	}
+	if expected == "" {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(&history.Ref{Namespace: r.Namespace, Resource: r.Resource, Name: r.Object.Name},
+			fmt.Sprintf("%s emitted the event %s (%s) about %s %s/%s: %q", p.name, event.Reason, event.Type, about.Kind, r.Namespace, about.Name, message), expected)
+	})
+}
+
+// examinedKinds contains the kinds about which controllers emit events with each reason.
+var examinedKinds = map[string]map[string]bool{
+	podCreatedReason: {kube.ReplicaSet: true, kube.ReplicationController: true},
+	podDeletedReason: {kube.ReplicaSet: true, kube.ReplicationController: true},
+	scaledReason:     {kube.Deployment: true},
+}
+
+// expected says what the check expected instead of an event. It returns "" if an accepted write of the
+// process explains the event.
+func (checker *eventsChecker) expected(p *process, about types.UID, reason, message string) string {
+	lastWord := message[strings.LastIndex(message, " ")+1:]
+	switch reason {
+	case podCreatedReason:
+		if !checker.explains(p, eventSubject{about: about, reason: reason, name: lastWord}, -1) {
+			return "the name of a pod that the process has created for this object"
+		}
+		return ""
+	case podDeletedReason:
+		if !checker.explains(p, eventSubject{reason: reason, name: lastWord}, -1) {
+			return "the name of a pod that the process has deleted"
+		}
+		return ""
+	}
+	parts := scalingMessage.FindStringSubmatch(message)
+	if parts == nil {
+		return "the message Scaled up|down replica set NAME from NUMBER to NUMBER"
+	}
+	from, _ := strconv.Atoi(parts[3]) // the expression admits only digits
+	to, _ := strconv.Atoi(parts[4])
+	switch {
+	case (parts[1] == "up") != (to > from) || to == from:
+		return "up if the number increases, and down if it decreases"
+	case !checker.explains(p, eventSubject{about, reason, parts[2], to}, from):
+		return "the numbers of a scaling of this ReplicaSet that the process has sent"
+	}
+	return ""
+}
+
+// explains reports whether the process sent a write that an event describes, and the API server
+// accepted it. For a scaling, the argument from is the former spec.replicas in the event.
+func (checker *eventsChecker) explains(p *process, subject eventSubject, from int) bool {
+	write, ok := checker.written[p][subject]
+	return ok && (from < 0 || write.from < 0 || write.from == from)
+}
