@@ -97,7 +97,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "coarse-ranking", Topic: topicCounting,
 		Behavior: "For a ReplicaSet or ReplicationController that no Deployment controls, the number of pods on a node does not matter. The controller determines the order once for each batch of deletes, and compares ages only by their power of two.",
-		Handling: []string{"scale-down-order: compares ages only of pods whose owner has no controller, and only if one age is at least 2.5 times the other."},
+		Handling: []string{"scale-down-order: compares ages only of pods whose owner has no controller, and only if one age is at least 2.5 times the other. It compares the numbers of pods on nodes only if no pod of the Deployment changed shortly before the scale-down."},
 	},
 	{
 		Slug: "inactive-pods", Topic: topicCounting,

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -54,6 +55,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	if err != nil {
 		return // the API server rejects Endpoints that cannot be decoded
 	}
+	checker.checkAnnotations(m, e)
 	since := state.earliestDecision(e.Version)
 	wrong, expected := "", ""
 	for _, each := range keepSince(state.services, since) {
@@ -70,6 +72,29 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	checker.addViolation(func() Evidence {
 		ref := history.Ref{Resource: objects.EndpointsResource, Namespace: state.name.namespace, Name: state.name.name}
 		return m.evidenceOf(&ref, fmt.Sprintf("%s wrote Endpoints %s/%s that %s", c.process.name, ref.Namespace, ref.Name, wrong), expected)
+	})
+}
+
+// checkAnnotations reports written Endpoints that lack an annotation of the version before. The
+// annotations of the controller itself do not count. checkAnnotations also reports a trigger time that is
+// no time.
+func (checker *addressesChecker) checkAnnotations(m *Model, e *objects.Endpoints) {
+	wrong, expected := "", ""
+	if base := m.sent.process.view.endpoints[e.UID]; base != nil && base.Version == e.Version {
+		for _, key := range slices.Sorted(maps.Keys(base.Annotations)) {
+			if value, want := e.Annotations[key], base.Annotations[key]; value != want {
+				wrong, expected = fmt.Sprintf("annotation %s=%q", key, value), fmt.Sprintf("%s=%q, as before", key, want)
+			}
+		}
+	}
+	if _, err := time.Parse(time.RFC3339Nano, e.TriggerTime); e.TriggerTime != "" && err != nil {
+		wrong, expected = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime), "a time in the format RFC 3339"
+	}
+	if wrong == "" {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(&e.Ref, fmt.Sprintf("%s wrote %s with %s", m.sent.process.name, e, wrong), expected)
 	})
 }
 

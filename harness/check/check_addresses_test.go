@@ -95,6 +95,29 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+func TestAddressesKeepAnnotations(t *testing.T) {
+	// republished builds an update of Endpoints that have the annotation note=mine. The update has the
+	// given annotations.
+	republished := func(annotations map[string]string) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			h.service("web", nil)
+			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			base := *h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil))
+			base.Annotations = map[string]string{"note": "mine"}
+			o := *h.commit(history.Modified, base)
+			h.deliver(&o)
+			o.Annotations = annotations
+			h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
+		}
+	}
+	runTestCases(t, "addresses", []testCase{
+		{name: "keeps an annotation of a user", want: Pass, build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "2001-09-09T01:46:40.5Z"})},
+		{name: "loses an annotation of a user", want: Fail, evidence: `wrote Endpoints ns/web with annotation note=""`, build: republished(nil)},
+		{name: "writes a trigger time that is no time", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="now"`,
+			build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "now"})},
+	})
+}
+
 // TestAddressesWithoutNewPod tests Endpoints that omit a pod whose first cached version is
 // already ready.
 func TestAddressesWithoutNewPod(t *testing.T) {

@@ -352,6 +352,7 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 		fmt.Sprintf("reason ProgressDeadlineExceeded only after the progress deadline, which is at %s", due.Format(time.TimeOnly)))
 	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "no missed deadline, because the last rollout was already complete")
 	write.expect(!write.written.Paused, found, "no missed deadline, because spec.paused is true")
+	write.expect(before.Reason != objects.DeploymentPausedReason, found, "reason DeploymentResumed first, because the time while the Deployment was paused does not count")
 	write.expect(!write.complete(), found, "no missed deadline, because the rollout is complete")
 	write.expect(!write.couldHaveScaled(), found, "no missed deadline, because the rolling update could have scaled a ReplicaSet")
 }

@@ -383,6 +383,10 @@ func TestProgress(t *testing.T) {
 			deliver(h, objects.NewReplicaSetAvailableReason, 9)
 			writes(h, "False", objects.DeadlineExceededReason, 602)
 		}},
+		{name: "ProgressDeadlineExceeded after a pause, without DeploymentResumed", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, objects.DeploymentPausedReason, 9)
+			writes(h, "False", objects.DeadlineExceededReason, 620)
+		}},
 		{name: "ProgressDeadlineExceeded while paused", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))

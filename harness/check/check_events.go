@@ -36,7 +36,7 @@ type eventsChecker struct {
 	findings
 	// written contains the writes that the API server has accepted and that events may describe,
 	// with the time of the response on the clock of the run.
-	written map[*process]map[eventSubject]acceptedWrite
+	written map[*process]map[eventSubject]time.Duration
 }
 
 // eventSubject identifies the write that an event describes. The name is that of the written object,
@@ -46,13 +46,8 @@ type eventSubject struct {
 	about  types.UID // empty for a deleted pod, because its owner may be unknown
 	reason string
 	name   string
-	to     int // the new spec.replicas, for ScalingReplicaSet
-}
-
-// acceptedWrite is a write that an event may describe.
-type acceptedWrite struct {
-	at   time.Duration
-	from int // spec.replicas before a scaling, or -1 if it is unknown
+	// from and to are spec.replicas before and after a scaling. The former is -1 if it is unknown.
+	from, to int
 }
 
 // The reasons of the events that the check examines.
@@ -72,7 +67,7 @@ const eventDelayMax = 5 * time.Minute
 const writesMax = 1 << 14
 
 func newEventsChecker(Settings) Checker {
-	return &eventsChecker{written: map[*process]map[eventSubject]acceptedWrite{}}
+	return &eventsChecker{written: map[*process]map[eventSubject]time.Duration{}}
 }
 
 func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
@@ -92,31 +87,29 @@ func isEvents(resource string) bool {
 // remember stores an accepted write that the process may describe in an event.
 func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 	var subject eventSubject
-	write := acceptedWrite{at: m.now, from: -1}
 	switch {
 	case c.verb == callCreatePod && c.response.Object != nil:
 		subject = eventSubject{about: c.ownerState.uid, reason: podCreatedReason, name: c.response.Object.Name}
 	case c.verb == callDeletePod:
 		subject = eventSubject{reason: podDeletedReason, name: c.key[strings.LastIndex(c.key, "/")+1:]}
 	case c.scaling != nil && c.rollout != nil:
-		subject = eventSubject{about: c.rollout.uid, reason: scaledReason, name: c.scaling.name, to: c.scaling.to}
-		write.from = c.scaling.from
+		subject = eventSubject{c.rollout.uid, scaledReason, c.scaling.name, c.scaling.from, c.scaling.to}
 	default:
 		return
 	}
 	writes := checker.written[c.process]
 	if writes == nil {
-		writes = map[eventSubject]acceptedWrite{}
+		writes = map[eventSubject]time.Duration{}
 		checker.written[c.process] = writes
 	}
 	if len(writes) >= writesMax {
-		for each, w := range writes {
-			if m.now-w.at > eventDelayMax {
+		for each, at := range writes {
+			if m.now-at > eventDelayMax {
 				delete(writes, each)
 			}
 		}
 	}
-	writes[subject] = write
+	writes[subject] = m.now
 }
 
 // recordedEvent contains the fields of an event that the check reads, in the form of either API
@@ -173,15 +166,16 @@ var examinedKinds = map[string]map[string]bool{
 // expected says what the check expected instead of an event. It returns "" if an accepted write of the
 // process explains the event.
 func (checker *eventsChecker) expected(p *process, about types.UID, reason, message string) string {
+	writes := checker.written[p]
 	lastWord := message[strings.LastIndex(message, " ")+1:]
 	switch reason {
 	case podCreatedReason:
-		if !checker.explains(p, eventSubject{about: about, reason: reason, name: lastWord}, -1) {
+		if _, ok := writes[eventSubject{about: about, reason: reason, name: lastWord}]; !ok {
 			return "the name of a pod that the process has created for this object"
 		}
 		return ""
 	case podDeletedReason:
-		if !checker.explains(p, eventSubject{reason: reason, name: lastWord}, -1) {
+		if _, ok := writes[eventSubject{reason: reason, name: lastWord}]; !ok {
 			return "the name of a pod that the process has deleted"
 		}
 		return ""
@@ -192,18 +186,13 @@ func (checker *eventsChecker) expected(p *process, about types.UID, reason, mess
 	}
 	from, _ := strconv.Atoi(parts[3]) // the expression admits only digits
 	to, _ := strconv.Atoi(parts[4])
+	_, exact := writes[eventSubject{about, reason, parts[2], from, to}]
+	_, similar := writes[eventSubject{about, reason, parts[2], -1, to}]
 	switch {
 	case (parts[1] == "up") != (to > from) || to == from:
 		return "up if the number increases, and down if it decreases"
-	case !checker.explains(p, eventSubject{about, reason, parts[2], to}, from):
+	case !exact && !similar:
 		return "the numbers of a scaling of this ReplicaSet that the process has sent"
 	}
 	return ""
-}
-
-// explains reports whether the process sent a write that an event describes, and the API server
-// accepted it. For a scaling, the argument from is the former spec.replicas in the event.
-func (checker *eventsChecker) explains(p *process, subject eventSubject, from int) bool {
-	write, ok := checker.written[p][subject]
-	return ok && (from < 0 || write.from < 0 || write.from == from)
 }

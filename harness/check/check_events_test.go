@@ -86,6 +86,12 @@ func TestEventsAboutScaling(t *testing.T) {
 		{name: "reports a scaling", want: Pass, build: func(h *historyBuilder) {
 			h.emit(kube.Deployment, scaled(h), "Normal", reason, "Scaled down replica set web-v1 from 10 to 8")
 		}},
+		{name: "reports a scaling after an update of the same ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			d := scaled(h)
+			h.deliver(h.find("web-v1"))
+			h.resize(h.find("web-v1"), 8).applyAndAnswer()
+			h.emit(kube.Deployment, d, "Normal", reason, "Scaled down replica set web-v1 from 10 to 8")
+		}},
 		{name: "reports a created ReplicaSet", want: Pass, build: func(h *historyBuilder) {
 			d := h.deployment("web", 10, rollingUpdate(5, 5))
 			h.createReplicaSet("web", "v1", 3).applyAndAnswer()

@@ -33,7 +33,7 @@ func TestNeedlessWrites(t *testing.T) {
 		for i := range n {
 			next := *now
 			next.Labels = maps.Clone(now.Labels)
-			next.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": time.Unix(int64(i), 0).String()}
+			next.Annotations = map[string]string{objects.TriggerTimeAnnotation: time.Unix(int64(i), 0).Format(time.RFC3339)}
 			change(&next)
 			if n := next.Labels["n"]; n != "" {
 				labeled := *service

@@ -24,7 +24,7 @@ import (
 // before.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
@@ -136,7 +136,8 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 // adoption.
 //
 // In some recent cached version, a ReplicaSet or ReplicationController under test must control
-// the pod. For a release, this owner's selector must not match the pod in that version.
+// the pod. For a release, this owner's selector must not match the pod in that version, and the
+// owner must not be terminating.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
@@ -147,6 +148,10 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 		return
 	}
 	o := c.ownerState.owner()
+	if c.ownerState.deleteBound.sinceIdle.low == unlimited {
+		checker.report(m, c, "released", fmt.Sprintf(" from %s, which is terminating", o), "no release by an owner that is terminating")
+		return
+	}
 	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.Controller.UID == o.UID && !o.Selector.Matches(s.pod.Labels) }) {
 		checker.report(m, c, "released", fmt.Sprintf(" from %s", o), "release only of pods that the selector does not match")
 	}

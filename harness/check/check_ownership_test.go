@@ -151,6 +151,21 @@ func TestOwnership(t *testing.T) {
 			pods := h.running(rs, 1)
 			h.release(pods[0], rs)
 		}},
+		{name: "releases a pod while its owner is terminating", want: Fail, evidence: "released pod ns/web-1 from ReplicaSet ns/web, which is terminating", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 1)
+			h.deliver(h.terminate(rs))
+			h.wait(3 * time.Second)
+			h.deliver(h.relabel(pods[0], "other"))
+			h.release(pods[0], rs)
+		}},
+		{name: "releases a pod whose owner has just become terminating", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pods := h.running(rs, 1)
+			h.deliver(h.relabel(pods[0], "other"))
+			h.deliver(h.terminate(rs))
+			h.release(pods[0], rs)
+		}},
 		{name: "releases another controller's pod", want: Fail, evidence: "wrote to", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(foreign(), "web")

@@ -22,7 +22,7 @@ import (
 // fewer deletes than necessary, because more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
-	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. The check does not compare the number of pods on the node. For pods of a Deployment, it does not compare the criteria after that one either.",
+	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. For pods of a Deployment, the check does not compare the criteria after the number of pods on the node.",
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.RanksVictims),
@@ -74,6 +74,9 @@ type scaleDown struct {
 	candidates              map[types.UID]*candidate // by UID of the pod
 	allPodsKnown            bool                     // every pod of the owner is a candidate
 	controlled              bool                     // the owner was controlled by a Deployment when the scale-down began
+	// onNode contains how many active pods of the Deployment each node has. It is nil if the owner has
+	// no Deployment, or if the numbers are not certain.
+	onNode map[string]int
 	// excess is the highest number of pods that the process may have needed to delete. The keys of
 	// scaleDown.sent are the UIDs of the pods for which the process sent a delete.
 	excess int
@@ -164,6 +167,9 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	}
 	begun.controlled = o.Controller.UID != ""
 	from := max(m.processTime-state.process.batchTime, ownerScaleDowns.lastAnswered-lag)
+	if begun.controlled {
+		begun.onNode = state.process.view.relatedPods(o.Controller.UID, from)
+	}
 	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
 	for uid, p := range state.process.view.controlled[state.uid] {
 		states := keepSince(state.process.view.podVersionsSince[uid], from)
@@ -175,6 +181,31 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 		begun.candidates[p.UID] = &candidate{states: states}
 	}
 	return begun
+}
+
+// relatedPods returns how many active pods of a Deployment each node has, by the node's name. The
+// argument deployment is the Deployment's UID. The result is nil if one of these pods changed, appeared
+// or vanished in the cache since the time from.
+func (v *view) relatedPods(deployment types.UID, from time.Duration) map[string]int {
+	for _, states := range v.formerPods {
+		for _, s := range states {
+			if s.until > from && v.replicaSets[deployment][s.pod.Controller.UID] != nil {
+				return nil
+			}
+		}
+	}
+	numbers := map[string]int{}
+	for set := range v.replicaSets[deployment] {
+		for uid, p := range v.controlled[set] {
+			if states := keepSince(v.podVersionsSince[uid], from); len(states) != 1 || states[0].since > from {
+				return nil
+			}
+			if p.Active {
+				numbers[p.Node]++
+			}
+		}
+	}
+	return numbers
 }
 
 // addStates adds the versions of the candidates that arrived in the cache since the previous
@@ -326,12 +357,13 @@ func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].val
 // ageOrder says which times the checker compares for two pods of one class, such as the time of
 // readiness. If both fields are false, the checker compares none.
 //
-// The checker compares no times for the ReplicaSet of a Deployment. Before the times, the controller
-// compares how many pods of the whole Deployment each node has. The checker does not compute these
-// numbers (allowed behavior coarse-ranking).
+// For the ReplicaSet of a Deployment, the checker compares no times. The controller first compares how
+// many pods of the whole Deployment each node has. The checker compares these numbers if they are
+// certain (allowed behavior coarse-ranking).
 type ageOrder struct {
-	ready   bool // compare the time since the pods became ready
-	created bool // compare the container restarts, then the time since the creation of the pods
+	onNode  map[string]int // compare the number of related pods on the node of each pod; nil if it is not certain
+	ready   bool           // compare the time since the pods became ready
+	created bool           // compare the container restarts, then the time since the creation of the pods
 }
 
 // decidingAges returns which ages the checker may use to compare the candidates of this scale-down.
@@ -345,7 +377,7 @@ type ageOrder struct {
 // scale-down began.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || c.controlled || o.Controller.UID != "" {
-		return ageOrder{}
+		return ageOrder{onNode: c.onNode}
 	}
 	var first *objects.Pod
 	single := c.allPodsKnown
@@ -366,6 +398,8 @@ func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 // result means that scale-down deletes pod a before pod b.
 func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	switch {
+	case a.onNode != nil:
+		return []func(a, b *objects.Pod) int{func(p, other *objects.Pod) int { return cmp.Compare(a.onNode[other.Node], a.onNode[p.Node]) }}
 	case a.ready:
 		return []func(a, b *objects.Pod) int{func(a, b *objects.Pod) int { return b.ReadySince.Compare(a.ReadySince) }}
 	case a.created:
@@ -400,6 +434,8 @@ func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 		return classBefore(a, b, order)
 	}
 	switch {
+	case ages.onNode[a.Node] > ages.onNode[b.Node]:
+		return fmt.Sprintf("is on a node with %d pods of the Deployment; the node of the deleted pod has %d", ages.onNode[a.Node], ages.onNode[b.Node])
 	case ages.ready && a.Ready:
 		return c.younger(a.ReadySince, b.ReadySince, "has been ready")
 	case ages.created && a.Restarts != b.Restarts:

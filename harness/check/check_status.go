@@ -13,10 +13,11 @@ import (
 // statusCheck demands that a written status matches a recent version of the owner and its pods in
 // the controller's cache. It examines each status write of a ReplicaSet or ReplicationController.
 //
-// It skips a status write that is not based on the latest cached version of the object.
+// In a status write that is not based on the latest cached version of the object, it examines only
+// observedGeneration.
 var statusCheck = Check{
 	ID:               "status",
-	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
+	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure with its reason in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
@@ -32,9 +33,9 @@ var statusCheck = Check{
 // been ready for minReadySeconds. If a delete fails because the pod no longer exists, this is no
 // ReplicaFailure.
 //
-// The checker skips a status write that is not based on the latest cached version. The API server
-// rejects such a write. After a conflict, the controller reads the owner from the API server and
-// writes the same status again. The checker also skips this second write.
+// In a status write that is not based on the latest cached version, the checker examines only
+// observedGeneration. The API server rejects such a write. After a conflict, the controller reads the
+// owner from the API server and writes the same status again.
 //
 // Known upstream issue namesake-status: a process reads a new owner from the API server. It then
 // writes the status of a cached owner with the same name to this new owner.
@@ -57,12 +58,13 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		})
 		return
 	}
-	if c.reportedOwner(r.Request) == nil {
-		return
-	}
 	var written struct{ Status objects.OwnerStatusBody } // the checker needs no other field
 	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
+	}
+	if c.reportedOwner(r.Request) == nil {
+		checker.checkLaterWrite(m, c, r.Request, written.Status.ObservedGeneration)
+		return
 	}
 	counts, failing := &written.Status.OwnerStatus, written.Status.Failing()
 	checker.exercised++
@@ -85,6 +87,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 				strings.Join(expected, ", ")+", according to the cache of the process")
 		})
 	}
+	checker.checkFailureReason(m, c, written.Status.FailureReason())
 	bounds := &state.statusBounds
 	if failing && bounds.failing.sinceIdle.high == 0 && bounds.deletesNotFound.total() > 0 && bounds.failures.total() == 0 && state.creates.inFlightExcept(c)+state.deletes.inFlightExcept(c) == 0 {
 		checker.addViolation(func() Evidence {
@@ -93,6 +96,50 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		})
 	}
 }
+
+// checkLaterWrite reports a status whose observedGeneration is above every generation of the owner
+// that was ever in the cache. The write may follow a conflict. The controller then has read a newer
+// version from the API server, but it has acted on the version in its cache.
+func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Request, observed int64) {
+	state := c.ownerState
+	newest := state.statusBounds.newestGeneration
+	if !state.synced || r.Object.UID != state.uid || observed <= newest {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(state.ref(), fmt.Sprintf("%s: %s wrote status.observedGeneration %d", state.name(), c.process.name, observed),
+			fmt.Sprintf("at most %d, the newest generation that was in the cache of the process", newest))
+	})
+}
+
+// checkFailureReason reports a new condition ReplicaFailure whose reason does not fit. The reason is
+// FailedCreate after a failed create, and FailedDelete after a failed delete.
+func (checker *statusChecker) checkFailureReason(m *Model, c *call, reason string) {
+	state := c.ownerState
+	bounds := &state.statusBounds
+	if bounds.failing.sinceIdle.high > 0 { // the condition is not new
+		return
+	}
+	var want string
+	switch {
+	case reason == failedCreate && bounds.deleteFailed && !bounds.createFailed && state.creates.inFlightExcept(c) == 0:
+		want = failedDelete
+	case reason == failedDelete && bounds.createFailed && !bounds.deleteFailed && state.deletes.inFlightExcept(c) == 0:
+		want = failedCreate
+	default:
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(state.ref(), fmt.Sprintf("%s: %s wrote condition ReplicaFailure=True (%s)", state.name(), c.process.name, reason),
+			fmt.Sprintf("reason %s, because only such requests of the process have failed", want))
+	})
+}
+
+// These are the reasons of the condition ReplicaFailure (contract ReplicaSet 13).
+const (
+	failedCreate = "FailedCreate"
+	failedDelete = "FailedDelete"
+)
 
 // writesOtherOwner reports whether a status write changes another owner than the cached one with
 // the same name.

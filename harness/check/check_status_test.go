@@ -143,7 +143,7 @@ func TestStatusGeneration(t *testing.T) {
 			h.scale("web", 1)
 			h.updateStatus(rs, generation(2)).answered(200)
 		}},
-		{name: "observedGeneration of a live read", want: notFailed, build: func(h *historyBuilder) {
+		{name: "observedGeneration of a live read", want: Fail, evidence: "ReplicaSet ns/web: subject-0 wrote status.observedGeneration 2", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			h.scale("web", 1)
 			h.readLive(h.find("web"))
@@ -212,6 +212,13 @@ func TestReplicaFailure(t *testing.T) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(403)
 			h.updateStatus(rs, failing).answered(200)
+		}},
+		{name: "reason FailedCreate after a failed delete", want: Fail, evidence: "wrote condition ReplicaFailure=True (FailedCreate)", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 0)
+			h.delete(h.running(rs, 1)[0]).answered(500)
+			h.updateStatus(rs, fields{
+				"replicas": 1, "fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1, "conditions": failing["conditions"],
+			}).answered(200)
 		}},
 		{name: "ReplicaFailure without a recorded failure", want: Pass, build: func(h *historyBuilder) {
 			h.updateStatus(deliveredReplicaSet(h, 1), failing).answered(200)

@@ -64,6 +64,9 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	} {
 		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
+	if s.TerminatingReplicas != nil {
+		list.expect(*s.TerminatingReplicas == counts.terminatingReplicas, "status.terminatingReplicas is %d, expected %d", *s.TerminatingReplicas, counts.terminatingReplicas)
+	}
 	list.expect(!o.Failing, "condition ReplicaFailure is True, expected no such condition")
 	list.add(counts.ready >= counts.replicas, true, "%d pods are ready, expected %d", counts.ready, counts.replicas)
 	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds), expected 0", notYet)

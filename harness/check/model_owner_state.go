@@ -364,9 +364,11 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 		if len(state.creates.inFlight) == 0 {
 			clear(state.observedBeforeAnswer)
 		}
+		state.statusBounds.createFailed = state.statusBounds.createFailed || !r.OK()
 		state.statusBounds.recordCallResult(r.OK(), true, r, at)
 	case callDeletePod:
 		delete(state.deletes.inFlight, c.id)
+		state.statusBounds.deleteFailed = state.statusBounds.deleteFailed || !r.OK()
 		if r.Code == http.StatusNotFound {
 			state.statusBounds.deletesNotFound.add(at, 1)
 		}

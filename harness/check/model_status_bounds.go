@@ -37,6 +37,11 @@ type statusBounds struct {
 	// status write. The next status write must then set ReplicaFailure=True. The field stays false
 	// while the owner's cached status has this condition.
 	unreportedFailure bool
+	// createFailed and deleteFailed are true if a create or delete of the owner's pods has ever failed
+	// in the process.
+	createFailed, deleteFailed bool
+	// newestGeneration is the highest generation of the owner that the cache has ever contained.
+	newestGeneration int64
 }
 
 // update extends the ranges by the present cached state of the owner and its pods. The parameter
@@ -61,6 +66,7 @@ func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, reli
 		return
 	}
 	bounds.generation.record(at, int(o.Generation))
+	bounds.newestGeneration = max(bounds.newestGeneration, o.Generation)
 	bounds.minReady.record(at, int(o.MinReady/time.Second))
 	failing := 0
 	if o.Failing {

@@ -52,6 +52,9 @@ const (
 	// LeaderAnnotation marks an Endpoints object that leader election uses as its lock. No
 	// Service has such Endpoints, and the Endpoints controller must not change them.
 	LeaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
+	// TriggerTimeAnnotation of Endpoints contains the time of the change that made the controller write
+	// them.
+	TriggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time"
 	// OverCapacityAnnotation marks truncated Endpoints. They list only [AddressesMax] addresses,
 	// although the Service has more.
 	OverCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"

@@ -155,6 +155,15 @@ func (s *OwnerStatusBody) Failing() bool {
 	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
 }
 
+// FailureReason returns the reason of the condition ReplicaFailure=True, such as FailedCreate. It
+// returns "" if the status does not have this condition.
+func (s *OwnerStatusBody) FailureReason() string {
+	if i := slices.IndexFunc(s.Conditions, Condition.IsReplicaFailure); i >= 0 {
+		return s.Conditions[i].Reason
+	}
+	return ""
+}
+
 // DecodeOwner returns a ReplicaSet or ReplicationController in decoded form, without using the
 // cache of versions. Callers use it for objects in requests, which etcd has not committed.
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {

@@ -29,9 +29,10 @@ type Pod struct {
 // controllers/CONTRACT.md specifies the order.
 type DeletionOrder struct {
 	Assigned     bool // the pod is assigned to a node
-	PhaseIndex   int  // index of the pod's phase in Phases; 0 if Phases does not contain the phase
-	DeletionCost int  // value of PodDeletionCostAnnotation; 0 if the annotation is absent
-	Restarts     int  // highest restart count among the pod's containers
+	Node         string
+	PhaseIndex   int // index of the pod's phase in Phases; 0 if Phases does not contain the phase
+	DeletionCost int // value of PodDeletionCostAnnotation; 0 if the annotation is absent
+	Restarts     int // highest restart count among the pod's containers
 	Created      time.Time
 }
 
@@ -95,6 +96,7 @@ func decodePod(o *history.Object) (*Pod, error) {
 	}
 	p.DeletionOrder = DeletionOrder{
 		Assigned:     body.Spec.NodeName != "",
+		Node:         body.Spec.NodeName,
 		PhaseIndex:   max(0, slices.Index(Phases, p.Phase)),
 		DeletionCost: int(WholeNumber(o.Annotations[PodDeletionCostAnnotation], 0)),
 		Created:      o.Created,

@@ -60,9 +60,12 @@ type Endpoints struct {
 	history.Ref
 	Labels         labels.Set
 	Terminating    bool
-	LeaderElection bool            // leader election uses the object as its lock (see LeaderAnnotation)
-	OverCapacity   string          // value of OverCapacityAnnotation; "" if the annotation is absent
-	Body           json.RawMessage // the recorded JSON of the object, which contains the subsets
+	LeaderElection bool   // leader election uses the object as its lock (see LeaderAnnotation)
+	OverCapacity   string // value of OverCapacityAnnotation; "" if the annotation is absent
+	TriggerTime    string // value of TriggerTimeAnnotation; "" if the annotation is absent
+	// Annotations contains the annotations that the Endpoints controller must keep: all but its own.
+	Annotations map[string]string
+	Body        json.RawMessage // the recorded JSON of the object, which contains the subsets
 }
 
 // String returns "Endpoints namespace/name".
@@ -88,12 +91,17 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 // decode the addresses.
 func NewEndpoints(o *history.Object) *Endpoints {
 	_, record := o.Annotations[LeaderAnnotation]
+	kept := maps.Clone(o.Annotations)
+	delete(kept, OverCapacityAnnotation)
+	delete(kept, TriggerTimeAnnotation)
 	return &Endpoints{
 		Ref:            o.Ref,
 		Labels:         maps.Clone(o.Labels),
 		Terminating:    o.Terminating(),
 		LeaderElection: record,
 		OverCapacity:   o.Annotations[OverCapacityAnnotation],
+		TriggerTime:    o.Annotations[TriggerTimeAnnotation],
+		Annotations:    kept,
 		Body:           o.Body,
 	}
 }
