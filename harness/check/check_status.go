@@ -100,10 +100,13 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 // checkLaterWrite reports a status whose observedGeneration is above every generation of the owner
 // that was ever in the cache. The write may follow a conflict. The controller then has read a newer
 // version from the API server, but it has acted on the version in its cache.
+//
+// It skips an owner that has just appeared in the cache. The sync may have begun with an earlier owner
+// of the same name.
 func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Request, observed int64) {
 	state := c.ownerState
 	newest := state.statusBounds.newestGeneration
-	if !state.synced || r.Object.UID != state.uid || observed <= newest {
+	if !state.synced || r.Object.UID != state.uid || observed <= newest || m.processTime <= state.statusBounds.firstCached+lag {
 		return
 	}
 	checker.addViolation(func() Evidence {

@@ -146,6 +146,13 @@ func TestStatusGeneration(t *testing.T) {
 		{name: "observedGeneration of a live read", want: Fail, evidence: "ReplicaSet ns/web: subject-0 wrote status.observedGeneration 2", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			h.scale("web", 1)
+			h.wait(3 * time.Second)
+			h.readLive(h.find("web"))
+			h.updateStatus(h.find("web"), generation(2)).answered(200)
+		}},
+		{name: "observedGeneration of an owner that has just appeared", want: notFailed, build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 0)
+			h.scale("web", 1)
 			h.readLive(h.find("web"))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
 		}},

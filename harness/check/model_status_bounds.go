@@ -41,7 +41,9 @@ type statusBounds struct {
 	// in the process.
 	createFailed, deleteFailed bool
 	// newestGeneration is the highest generation of the owner that the cache has ever contained.
+	// firstCached is when the cache first contained the owner.
 	newestGeneration int64
+	firstCached      time.Duration
 }
 
 // update extends the ranges by the present cached state of the owner and its pods. The parameter
@@ -66,6 +68,9 @@ func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, reli
 		return
 	}
 	bounds.generation.record(at, int(o.Generation))
+	if bounds.newestGeneration == 0 {
+		bounds.firstCached = at
+	}
 	bounds.newestGeneration = max(bounds.newestGeneration, o.Generation)
 	bounds.minReady.record(at, int(o.MinReady/time.Second))
 	failing := 0
