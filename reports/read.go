@@ -76,19 +76,19 @@ func isRunDirectory(dir string) bool {
 // checkVerdicts returns an error if the verdict of the run, or of one of its checks, is unknown.
 // The error begins with the field's path in the run.
 func (r *jsonRun) checkVerdicts() error {
-	if err := checkVerdict(r.Verdict); err != nil {
+	if err := CheckVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
 	for i, result := range r.Results {
-		if err := checkVerdict(result.Verdict); err != nil {
+		if err := CheckVerdict(result.Verdict); err != nil {
 			return fmt.Errorf("results[%d].verdict: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// checkVerdict returns an error if a verdict is unknown. Verdicts of schema 1 are known.
-func checkVerdict(v check.Verdict) error {
+// CheckVerdict returns an error if a verdict is unknown. Verdicts of schema 1 are known.
+func CheckVerdict(v check.Verdict) error {
 	if !slices.Contains(worstFirst, currentVerdict(v)) {
 		return fmt.Errorf("found %q; expected %s", v, nearest.List(worstFirst, "or"))
 	}

@@ -159,15 +159,15 @@ func Read(path string) (*Baseline, error) {
 	if f.Format != fileFormat {
 		return nil, fmt.Errorf("%s: field format: found %d; expected %d; create the baseline again with \"gauntlet baseline\"", path, f.Format, fileFormat)
 	}
-	if err := f.validate(); err != nil {
+	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &f.Baseline, nil
 }
 
-// validate returns an error that lists every field with a missing or invalid value. It returns
+// Validate returns an error that lists every field with a missing or invalid value. It returns
 // nil if the baseline is valid.
-func (b *Baseline) validate() error {
+func (b *Baseline) Validate() error {
 	var errs []error
 	if b.Scenario == "" {
 		errs = append(errs, errors.New("field scenario: found no value; expected the name of a scenario"))

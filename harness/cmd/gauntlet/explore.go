@@ -81,8 +81,8 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if err := checkBudget(f.budget); err != nil {
 		return exitPass, err
 	}
-	if f.delay <= 0 {
-		return exitPass, fmt.Errorf("--delay=%s: must be positive", f.delay)
+	if f.delay < explore.DelayMin || f.delay > explore.DelayMax {
+		return exitPass, fmt.Errorf("--delay=%s: expected %s to %s", f.delay, explore.DelayMin, explore.DelayMax)
 	}
 	o, err := f.options(cmd, name)
 	if err != nil {
@@ -97,6 +97,9 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	}
 	defer unlock()
 	outcome, err := explore.Run(cmd.Context(), o)
+	if state := new(explore.StateError); errors.As(err, &state) {
+		return exitPass, err // the files of the search are wrong; no run has started
+	}
 	if outcome == nil {
 		if err == nil {
 			err = errors.New("interrupted during the runs without faults; run the same command to start again")
@@ -108,7 +111,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if cmd.Context().Err() != nil && !outcome.Complete {
 		results.Interrupted = fmt.Sprintf("interrupted; runs with a result: %d; run the same command to continue the search", results.Runs)
 	}
-	err = errors.Join(err, reportCampaign(cmd, o.Directory, results))
+	err = errors.Join(err, reportCampaign(cmd, o.Directory, results), outcome.ReadError())
 	code := exitPass
 	if len(outcome.Failed) > 0 {
 		code = verdictCode(outcome.Failed)

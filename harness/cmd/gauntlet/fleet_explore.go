@@ -96,7 +96,7 @@ const exploreBaseline = 3
 // returns one run that stands for all runs of the search; see summarizeSearch.
 func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Worker, u fleet.Unit) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
-		search := exploreFlags{runs: f.runs, at: f.campaign.Faults, baseline: exploreBaseline, budget: f.campaign.Budget}
+		search := exploreFlags{runs: f.runs, at: f.campaign.Faults, baseline: exploreBaseline, budget: f.campaign.Budget, delay: explore.DefaultDelay}
 		search.runs.subject, search.runs.seed, search.dir = u.Subject, u.Seed, filepath.Join(f.runs.out, "explore")
 		o, err := search.options(cmd, u.Scenario)
 		if err != nil {

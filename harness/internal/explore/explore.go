@@ -72,11 +72,11 @@ type Options struct {
 //
 // Run returns the results as an [Outcome]. The outcome is nil if there is no plan: Run cannot use
 // o.Directory, or the runs without faults were not completed. Otherwise the outcome is valid, even
-// with an error.
+// with an error. An error about a file in o.Directory is a [StateError].
 func Run(ctx context.Context, o Options) (*Outcome, error) {
 	s, err := open(o)
 	if err != nil {
-		return nil, err
+		return nil, &StateError{err}
 	}
 	defer s.close()
 	if s.plan == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -131,7 +132,7 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 	for _, r := range l.records {
 		onRecord(r)
 	}
-	recorder, err := history.Create(filepath.Join(dir, "history.jsonl"), history.Start{}, clock.RealClock{})
+	recorder, err := history.Create(filepath.Join(dir, "history.jsonl"), history.Start{Scenario: s.Name}, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
@@ -144,15 +145,20 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 // explore runs a search in the given directory.
 func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 	f.t.Helper()
-	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
-	outcome, err := explore.Run(ctx, explore.Options{
-		Scenario: s, Subject: "fake", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
-		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
-	})
+	outcome, err := explore.Run(ctx, f.options(dir))
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return outcome
+}
+
+// options returns the options of a search in the given directory.
+func (f *fakeRuns) options(dir string) explore.Options {
+	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
+	return explore.Options{
+		Scenario: s, Subject: "fake", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
+		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
+	}
 }
 
 // TestRun checks which runs a search makes, and which numbers the outcome has.
@@ -207,6 +213,87 @@ func TestInterrupt(t *testing.T) {
 	outcome := f.explore(t.Context(), dir)
 	if got := strings.Join(f.started, ", "); !strings.HasPrefix(got, "crash 2, response-lost 2, ") || !outcome.Complete {
 		t.Errorf("runs %s, complete: %v; want only those without a result", got, outcome.Complete)
+	}
+}
+
+// TestDamagedState checks that a search refuses damaged files of an earlier call, and starts no
+// run.
+func TestDamagedState(t *testing.T) {
+	dir := t.TempDir()
+	(&fakeRuns{t: t}).explore(t.Context(), dir)
+	for _, test := range []struct{ file, old, damaged, want string }{
+		{"plan.json", `(?s)"baseline": \{.*\n  \},\n  "places"`, `"baseline": null, "places"`, "plan.json: field baseline: found no value"},
+		{"plan.json", `(?s)"end": \{.*?\}`, `"end": {}`, "plan.json: field baseline: field end (the objects at the end of a run): found no objects"},
+		{"plan.json", `"runs": 2`, `"runs": -5`, "plan.json: field baseline: field runs: found -5"},
+		{"plan.json", `"runs": 2`, `"runs": 3`, "plan.json: found the plan of a search with --baseline=3; expected --baseline=2; choose another directory with --dir"},
+		{"plan.json", `"places": \[`, `"places": [null, `, `plan.json: field places[0].action: found ""; expected crash, `},
+		{"plan.json", `"write": \{`, `"wrote": {`, "plan.json: field places[0].write: found no value"},
+		{"plan.json", `"nth": 1`, `"nth": 0`, "plan.json: field places[0].write.nth: found 0; expected at least 1"},
+		{"plan.json", `^\{`, `[`, "plan.json: the file does not contain a valid plan of a search"},
+		{"results.jsonl", `^\{.*\n\{`, "{\"trial\": \"x\", \"verdict\": \"pass\"}\n[", "results.jsonl:2: the line is not a valid result of a run"},
+		{"results.jsonl", `"verdict":"pass"`, `"verdict":"good"`, `results.jsonl:1: the line is not a valid result of a run: field verdict: found "good"`},
+	} {
+		t.Run(test.want, func(t *testing.T) {
+			damaged := t.TempDir()
+			if err := os.CopyFS(damaged, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(damaged, test.file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := regexp.MustCompile(test.old).FindString(string(text))
+			if first == "" {
+				t.Fatalf("found no %s in\n%s", test.old, text)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(text), first, test.damaged, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f := &fakeRuns{t: t}
+			_, err = explore.Run(t.Context(), f.options(damaged))
+			if state := new(explore.StateError); !errors.As(err, &state) || !strings.Contains(err.Error(), test.want) || len(f.started) > 0 {
+				t.Errorf("error %v, %d runs; want a StateError with %q, and no run", err, len(f.started), test.want)
+			}
+		})
+	}
+}
+
+// TestOtherSearch checks that a search refuses the plan of another search, and says what differs.
+func TestOtherSearch(t *testing.T) {
+	dir := t.TempDir()
+	f := &fakeRuns{t: t}
+	f.explore(t.Context(), dir)
+	for _, test := range []struct {
+		change func(*explore.Options)
+		want   string
+	}{
+		{func(o *explore.Options) { o.Subject = "other" }, "the subject fake; expected other"},
+		{func(o *explore.Options) { o.Actions = o.Actions[:1] }, "the faults [crash lost]; expected [crash]"},
+		{func(o *explore.Options) { o.Delay = time.Second }, "the delay 3s; expected 1s"},
+		{func(o *explore.Options) { o.Scenario.Seed = 7 }, "the seed 0; expected 7"},
+		{func(o *explore.Options) { o.Scenario.Name = "z" }, "the scenario x; expected z"},
+		{func(o *explore.Options) { o.Scenario.Description = "z" }, "another workload of the scenario x"},
+	} {
+		o := f.options(dir)
+		test.change(&o)
+		if _, err := explore.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v; want %q", err, test.want)
+		}
+	}
+}
+
+// TestUnreadableRun checks that a failed run whose directory is gone still counts as failed.
+func TestUnreadableRun(t *testing.T) {
+	dir := t.TempDir()
+	f := &fakeRuns{t: t, failing: map[string]bool{"response-lost 2": true}}
+	f.explore(t.Context(), dir)
+	if err := os.RemoveAll(filepath.Join(dir, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	outcome := f.explore(t.Context(), dir)
+	if len(outcome.Failed) != 1 || outcome.Failed[0].Verdict != check.Fail || outcome.ReadError() == nil {
+		t.Errorf("failed runs %v, error %v; want one failed run, and an error about its directory", outcome.Failed, outcome.ReadError())
 	}
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +27,8 @@ type Outcome struct {
 	Pairs string
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
-	// Failed has the runs that show a failure, in the order in which they started.
+	// Failed has the runs that show a failure, in the order in which they started. A run whose
+	// reports can no longer be read has only its verdict, its reason and its directory.
 	Failed []reports.Run
 	// Unreadable has the directories of failed runs whose reports can no longer be read.
 	Unreadable []string
@@ -68,7 +70,7 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	runs, err := reports.ReadDirectory(r.Directory)
 	if err != nil {
 		o.Unreadable = append(o.Unreadable, r.Directory)
-		return true
+		runs = []reports.Run{{Scenario: r.Trial, Directory: r.Directory}}
 	}
 	for _, run := range runs {
 		own := run.WithoutFailuresOf(o.Baseline)
@@ -76,6 +78,16 @@ func (o *Outcome) add(c *Counts, r result) bool {
 		o.Failed = append(o.Failed, own)
 	}
 	return true
+}
+
+// ReadError returns an error that names the failed runs whose reports cannot be read. It returns
+// nil if there is no such run.
+func (o *Outcome) ReadError() error {
+	var errs []error
+	for _, dir := range o.Unreadable {
+		errs = append(errs, fmt.Errorf("cannot read the reports of the failed run %s", dir))
+	}
+	return errors.Join(errs...)
 }
 
 // Runs returns the number of runs that say something about the controllers under test. In these
@@ -106,9 +118,6 @@ func (o *Outcome) String() string {
 		fmt.Fprintf(&b, "\n%s\n", o.Pairs)
 	} else {
 		b.WriteString("\nno pair of places was tried, because some places have not been tried alone\n")
-	}
-	for _, dir := range o.Unreadable {
-		fmt.Fprintf(&b, "cannot read the reports of the failed run %s\n", dir)
 	}
 	return b.String()
 }

@@ -109,6 +109,12 @@ var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held, Late}
 // another delay.
 const DefaultDelay = 3 * time.Second
 
+// These are the limits of the delay of an event or a response, which are those of the faults.
+const (
+	DelayMin = time.Millisecond
+	DelayMax = 10 * time.Minute
+)
+
 // descriptions explains each action in a message, such as "the event arrives late".
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
@@ -155,6 +161,27 @@ type Place struct {
 	Order   int64    `json:"order"`
 }
 
+// validate returns an error if a place from plan.json has a missing or invalid field. The error
+// begins with the path of the field in the place.
+func (p *Place) validate() error {
+	if !slices.Contains(Actions, p.Action) {
+		return fmt.Errorf(".action: found %q; expected %s", p.Action, nearest.List(Actions, "or"))
+	}
+	if p.Write == nil && p.Action != Held && p.Action != Skipped {
+		return fmt.Errorf(".write: found no value; expected the write at which the fault %s is injected", p.Action)
+	}
+	if p.Event == nil && (p.Action == Held || p.Action == Skipped || p.Action == Stale) {
+		return fmt.Errorf(".event: found no value; expected the watch event at which the fault %s is injected", p.Action)
+	}
+	if p.Write != nil && p.Write.Nth < 1 {
+		return fmt.Errorf(".write.nth: found %d; expected at least 1", p.Write.Nth)
+	}
+	if p.Event != nil && p.Event.Nth < 1 {
+		return fmt.Errorf(".event.nth: found %d; expected at least 1", p.Event.Nth)
+	}
+	return nil
+}
+
 // String describes the place of a fault, such as "crash at create of pods web-* number 3".
 func (p Place) String() string {
 	switch {
@@ -195,7 +222,7 @@ func (p Place) faults(first int, delay time.Duration) ([]scenario.Fault, error) 
 			Match: requests.Match{Verb: p.Write.Verb, Resource: p.Write.Resource, Subresource: p.Write.Subresource, Name: p.Write.Name, Nth: &once},
 			Delay: delay,
 		})
-		late.When, late.For = p.Write.trigger(scenario.Sent), delay+time.Second
+		late.When, late.For = p.Write.trigger(scenario.Sent), min(delay+time.Second, DelayMax)
 		return []scenario.Fault{late}, err
 	case Held:
 		held, err := newFault("watch-delay", &watches.DelayParams{EventMatch: p.Event.match(), Delay: delay})

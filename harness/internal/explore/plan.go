@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,23 @@ type Pruned struct {
 	Action Action `json:"action"`
 	Reason string `json:"reason"`
 	Places int    `json:"places"`
+}
+
+// validate returns an error if a plan from plan.json has a missing or invalid field. Users may edit
+// this file.
+func (p *Plan) validate() error {
+	if p.Baseline == nil {
+		return errors.New("field baseline: found no value; expected what the runs without faults have in common")
+	}
+	if err := p.Baseline.Validate(); err != nil {
+		return fmt.Errorf("field baseline: %w", err)
+	}
+	for i := range p.Places {
+		if err := p.Places[i].validate(); err != nil {
+			return fmt.Errorf("field places[%d]%w", i, err)
+		}
+	}
+	return nil
 }
 
 // planner decides for each possible place of a fault whether the search tries the place.

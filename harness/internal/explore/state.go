@@ -72,12 +72,28 @@ func (r result) failed() bool {
 // PlanName is the name of the file with the plan in the directory of a search.
 const PlanName = "plan.json"
 
-// savedPlan is the content of plan.json: the plan, and a hash of the search to which the plan
-// belongs.
+// savedPlan is the content of plan.json: the plan, and the search to which the plan belongs.
 type savedPlan struct {
 	Search string `json:"search"` // the hash that the method digest returns
+	// Settings says in words what the hash is about. It is nil in a file of an earlier version.
+	Settings *settings `json:"settings,omitempty"`
 	Plan
 }
+
+// settings has what must be equal in each call of Run for the same search.
+type settings struct {
+	Scenario string   `json:"scenario"` // the name of the scenario
+	Subject  string   `json:"subject"`
+	Seed     uint64   `json:"seed"`
+	Faults   []Action `json:"faults"`
+	Delay    string   `json:"delay"`
+}
+
+// StateError means that the search cannot use the files in its directory. No run was made.
+type StateError struct{ err error }
+
+func (e *StateError) Error() string { return e.err.Error() }
+func (e *StateError) Unwrap() error { return e.err }
 
 // open returns the search whose files are in o.Directory, and creates this directory if necessary.
 // If an interrupted search has left its plan and results there, open reads them. If the plan
@@ -98,15 +114,48 @@ func open(o Options) (*search, error) {
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return nil, fmt.Errorf("%s: the file does not contain a valid plan of a search: %s; choose another directory with --dir", s.planFile(), inputfile.JSONReason(err))
 	}
-	digest, err := s.digest()
-	if err != nil {
-		return nil, err
+	if err := saved.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.planFile(), err)
 	}
-	if digest != saved.Search {
-		return nil, fmt.Errorf("%s: the plan belongs to a search with another scenario, subject, seed or other faults; choose another directory with --dir", s.planFile())
+	if err := s.checkSame(&saved); err != nil {
+		return nil, fmt.Errorf("%s: %w; choose another directory with --dir", s.planFile(), err)
 	}
 	s.plan = &saved.Plan
 	return s, s.readRuns()
+}
+
+// checkSame returns an error if a saved plan belongs to another search. The error says what
+// differs.
+func (s *search) checkSame(saved *savedPlan) error {
+	digest, err := s.digest()
+	switch found := saved.Baseline.Runs; {
+	case err != nil:
+		return err
+	case digest == saved.Search && found != s.Baseline:
+		return fmt.Errorf("found the plan of a search with --baseline=%d; expected --baseline=%d", found, s.Baseline)
+	case digest == saved.Search:
+		return nil
+	case saved.Settings == nil:
+		return errors.New("the plan belongs to a search with another scenario, subject, seed, delay or other faults")
+	}
+	found, expected := saved.Settings, s.settings()
+	for _, part := range []struct{ name, found, expected string }{
+		{"scenario", found.Scenario, expected.Scenario},
+		{"subject", found.Subject, expected.Subject},
+		{"seed", fmt.Sprint(found.Seed), fmt.Sprint(expected.Seed)},
+		{"faults", fmt.Sprint(found.Faults), fmt.Sprint(expected.Faults)},
+		{"delay", found.Delay, expected.Delay},
+	} {
+		if part.found != part.expected {
+			return fmt.Errorf("found the plan of a search with the %s %s; expected %s", part.name, part.found, part.expected)
+		}
+	}
+	return fmt.Errorf("found the plan of a search with another workload of the scenario %s; expected the same workload", found.Scenario)
+}
+
+// settings returns what must be equal in each call of Run for this search.
+func (s *search) settings() *settings {
+	return &settings{s.calm.Name, s.Subject, s.calm.Seed, s.Actions, s.Delay.String()}
 }
 
 // readRuns sets s.baseline from the reports of the runs without faults, and s.results from the
@@ -128,14 +177,31 @@ func (s *search) readRuns() error {
 		return err
 	}
 	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // drop a truncated last line; its run is repeated
+	number := 0
 	for line := range bytes.Lines(lines) {
-		var r result
-		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("%s: the file does not contain valid results of runs: %s; choose another directory with --dir", s.resultsFile(), inputfile.JSONReason(err))
+		number++
+		r, err := parseResult(line)
+		if err != nil {
+			return fmt.Errorf("%s:%d: the line is not a valid result of a run: %w; remove the line to repeat the run", s.resultsFile(), number, err)
 		}
 		s.results[r.Trial] = r
 	}
 	return s.openJournal(lines)
+}
+
+// parseResult parses a line of results.jsonl.
+func parseResult(line []byte) (result, error) {
+	var r result
+	if err := json.Unmarshal(line, &r); err != nil {
+		return r, errors.New(inputfile.JSONReason(err))
+	}
+	if r.Trial == "" {
+		return r, errors.New("field trial: found no value; expected the places of the run")
+	}
+	if err := reports.CheckVerdict(r.Verdict); err != nil {
+		return r, fmt.Errorf("field verdict: %w", err)
+	}
+	return r, nil
 }
 
 // openJournal opens results.jsonl for appending results. It keeps the given complete lines, and
@@ -159,7 +225,7 @@ func (s *search) save() error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(savedPlan{digest, *s.plan}, "", "  ")
+	text, err := json.MarshalIndent(savedPlan{digest, s.settings(), *s.plan}, "", "  ")
 	if err != nil {
 		return err
 	}
