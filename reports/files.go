@@ -35,6 +35,15 @@ var files = []struct {
 	{PageName, writePage},
 }
 
+// FileNames returns the names of the files that [WriteFiles] writes.
+func FileNames() []string {
+	var names []string
+	for _, file := range files {
+		names = append(names, file.name)
+	}
+	return names
+}
+
 // writePage writes the HTML page of one or more runs. The page of a single run also shows the
 // [Detail] that the argument detail returns.
 func writePage(w io.Writer, s series, dir string, detail func(*Run) *Detail) error {

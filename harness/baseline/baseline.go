@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -136,13 +136,19 @@ type file struct {
 const fileFormat = 2
 
 // Write writes the baseline, which is what runs without faults have in common, to a file at path.
-// The file is YAML with a comment at the top.
-func (b *Baseline) Write(path string) error {
+// The file is YAML with a comment at the top. Write replaces an existing file.
+func (b *Baseline) Write(path string) error { return b.write(path, outputfile.Replace) }
+
+// WriteNew writes the baseline as [Baseline.Write] does. It returns an error if the file exists.
+func (b *Baseline) WriteNew(path string) error { return b.write(path, outputfile.Create) }
+
+// write encodes the baseline, and calls the argument write with the path and the text.
+func (b *Baseline) write(path string, write func(string, []byte) error) error {
 	text, err := yaml.Marshal(file{fileFormat, *b})
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append([]byte(header), text...), 0o644)
+	return write(path, append([]byte(header), text...))
 }
 
 // Read returns the baseline in the YAML file at path. An error names the file, what was found and

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -97,7 +96,7 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 }
 
 // checkNewFile returns an error if the path of --output is not that of a new file. It also returns
-// an error if the directory of the path does not exist.
+// an error if no file can be created there.
 func checkNewFile(path string) error {
 	switch _, err := os.Lstat(path); {
 	case err == nil:
@@ -105,10 +104,7 @@ func checkNewFile(path string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--output=%s: %w; expected a new file", path, inputfile.Reason(err))
 	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("--output=%s: directory %s: %w; create the directory, or name a file in another one", path, filepath.Dir(path), inputfile.Reason(err))
-	}
-	return nil
+	return checkFile("output", path)
 }
 
 // options returns the options of the runs without faults. The seed of each run is that of the
@@ -169,8 +165,8 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	if err != nil {
 		return code, &unfinishedError{err}
 	}
-	if err := learnt.Write(f.output); err != nil {
-		return code, &unfinishedError{err}
+	if err := learnt.WriteNew(f.output); err != nil {
+		return code, &unfinishedError{fmt.Errorf("writing the baseline: %w", err)}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d facts about objects at the end of a run, and %d objects that the subject created or deleted; the runs differ in %d of these values\n",
 		f.output, len(learnt.End), len(learnt.Effects), learnt.End.Random()+learnt.Effects.Random())

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -296,6 +297,9 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	return code, nil
 }
 
+// failuresName is the name of the file with the failure groups in the directory of a campaign.
+const failuresName = "failures.md"
+
 // reportCampaign prints the failures of a campaign in groups of equal failures. It writes the
 // groups and the reports of all runs to dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
@@ -311,7 +315,7 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("%s: cannot create the directory of the campaign: %w", dir, inputfile.Reason(err))
 	}
-	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
+	all := []error{annotated, outputfile.Replace(filepath.Join(dir, failuresName), lines.Bytes())}
 	runs := slices.Concat(results.Failed, results.Passed)
 	switch {
 	case results.Runs == 0:

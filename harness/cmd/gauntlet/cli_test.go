@@ -267,7 +267,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "--keep", "--keep"}, "found the flag twice"},
 		{[]string{"run", "burst", "--out=cli_test.go", "--subject=" + startsOnce(t)}, "--out=cli_test.go: found a file; expected a directory"},
 		{[]string{"run", "cli_test.go/x.yaml"}, "reading the scenario: cli_test.go/x.yaml: not a directory"},
-		{[]string{"explore", "burst", "--dir=cli_test.go", "--subject=" + startsOnce(t)}, "cli_test.go: cannot create the directory of the search: not a directory"},
+		{[]string{"explore", "burst", "--dir=cli_test.go", "--subject=" + startsOnce(t)}, "--dir=cli_test.go: found a file; expected a directory"},
 		{[]string{"run", "--out="}, "--out: found an empty value; give the flag a value, or omit the flag"},
 		{[]string{"run", "burst", "--subject=exec:" + empty}, "found an empty file"},
 		{[]string{"run", "--subject=none.yaml"}, "--subject=none.yaml: found no scenario"},

@@ -14,6 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
@@ -113,6 +114,12 @@ func findHistories(dirs []string) ([]string, error) {
 // Otherwise, --out could overwrite another file, such as the history of a run. A coverage table is
 // a file that "gauntlet coverage --out" has written.
 func checkCoverageOut(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := checkFile("out", path); err != nil {
+		return err
+	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a new file, or a device such as /dev/stdout
 	}
@@ -128,7 +135,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	if err := outputfile.Replace(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("writing the coverage table: %w", err)
 	}
 	return nil

@@ -88,6 +88,9 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if err != nil {
 		return exitPass, err
 	}
+	if err := checkSearchDirectory(f.dir); err != nil {
+		return exitPass, err
+	}
 	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
 		return exitPass, fmt.Errorf("%s: cannot create the directory of the search: %w", o.Directory, inputfile.Reason(err))
 	}

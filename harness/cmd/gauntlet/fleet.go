@@ -477,6 +477,9 @@ the claim, and the command deletes this Job at the end.`,
   gauntlet fleet collect nightly --store=s3://bucket/fleets`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (result error) {
+			if err := checkDirectory("out", flags.out); err != nil {
+				return err
+			}
 			store, closeStore, err := flags.open(cmd.Context(), args[0])
 			if err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -76,8 +76,8 @@ the credentials of "docker login".`,
 				}
 				return nil
 			}
-			if err := writeImage(output, built); err != nil {
-				return &unfinishedError{err}
+			if err := outputfile.ReplaceWith(output, built.Write); err != nil {
+				return &unfinishedError{fmt.Errorf("writing the image archive: %w", err)}
 			}
 			return nil
 		},
@@ -99,8 +99,10 @@ func checkImageFlags(cmd *cobra.Command, output string, push bool, labels map[st
 	if push && cmd.Flags().Changed("output") {
 		return errors.New("image: found --push and --output; with --push, the command writes no archive: omit one of the two flags")
 	}
-	if info, err := os.Stat(output); err == nil && info.IsDir() && !push {
-		return fmt.Errorf("--output=%s: found a directory; expected a file", output)
+	if !push {
+		if err := checkFile("output", output); err != nil {
+			return err
+		}
 	}
 	if _, ok := labels[""]; ok {
 		return errors.New("--label: found an empty key; expected KEY=VALUE")
@@ -139,38 +141,4 @@ func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObject
 		spec.Others = append(spec.Others, program)
 	}
 	return nil
-}
-
-// writeImage writes the image as an archive to path. It replaces an existing file only after the
-// archive is complete. It writes to a device or a pipe directly.
-func writeImage(path string, built *image.Image) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // keep the link
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeImageDirectly(path, built)
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("writing the image archive: %w", err)
-	}
-	defer os.Remove(file.Name()) // after the rename, the file does not exist, so this has no effect
-	err = built.Write(file)
-	if err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
-
-// writeImageDirectly writes the image as an archive to an existing device or pipe at path. It
-// returns an error for a directory.
-func writeImageDirectly(path string, built *image.Image) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("writing the image archive: %w", err)
-	}
-	return errors.Join(built.Write(file), file.Close())
 }

@@ -32,7 +32,7 @@ the failure groups, the trend by day, and links to the page of each run.`,
 				if err != nil {
 					return exitPass, err
 				}
-				if err := checkReportOut(out, all); err != nil {
+				if err := checkReportOut(out, dirs, all); err != nil {
 					return exitPass, err
 				}
 				err = writeReports(cmd, out, all)
@@ -76,22 +76,27 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 	return all, nil
 }
 
-// checkReportOut returns an error if dir is the directory of a run that is not reported alone. The
-// reports would replace the verdicts of that run. The argument dir is the value of --out.
-func checkReportOut(dir string, all []reports.Run) error {
-	if _, err := os.Stat(run.HistoryFile(dir)); err != nil {
-		return nil
-	}
-	out, err := os.Stat(dir)
-	if err != nil {
+// checkReportOut returns an error if the reports in the directory out would replace other files.
+// Out may be the directory of the only reported run, or the only directory in dirs. The argument
+// dirs has the arguments of the command, and all has the reported runs.
+func checkReportOut(out string, dirs []string, all []reports.Run) error {
+	if err := checkDirectory("out", out); err != nil {
 		return err
 	}
-	if len(all) == 1 {
-		if reported, err := os.Stat(all[0].Directory); err == nil && os.SameFile(out, reported) {
-			return nil
-		}
+	if len(all) == 1 && sameFile(out, all[0].Directory) || len(dirs) == 1 && sameFile(out, dirs[0]) {
+		return nil
 	}
-	return fmt.Errorf("--out=%s: found the directory of a run; expected another directory, because the reports would replace the verdicts of that run", dir)
+	return checkReports("out", out)
+}
+
+// sameFile reports whether two paths are those of the same existing file or directory.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // writeReports writes the reports of runs to dir and prints the verdicts.

@@ -372,15 +372,6 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	return all, nil
 }
 
-// checkDirectory returns an error if the value of a flag is the path of a file. The directory need
-// not exist. The argument flag is the name of the flag.
-func checkDirectory(flag, path string) error {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return fmt.Errorf("--%s=%s: found a file; expected a directory", flag, path)
-	}
-	return nil
-}
-
 // executables returns the path of gauntlet's executable. If the target is our controllers, it also
 // returns the path of workload-controller-manager. An installed gauntlet builds
 // workload-controller-manager if it is missing.

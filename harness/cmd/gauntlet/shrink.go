@@ -18,6 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -266,5 +267,5 @@ func writeScenario(path string, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o644)
+	return outputfile.Replace(path, text)
 }

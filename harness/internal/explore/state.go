@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -229,7 +230,7 @@ func (s *search) save() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.planFile(), append(text, '\n'), 0o644)
+	return outputfile.Replace(s.planFile(), append(text, '\n'))
 }
 
 // digest returns a hash of the subject's name, the scenario without faults, the actions and the

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// TestOutputPaths checks that commands refuse paths at which they cannot write, with exit status 3.
+// A later write that fails would have another status.
+func TestOutputPaths(t *testing.T) {
+	dir, here := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := statusRun(t)
+	for _, test := range []struct{ args, want string }{
+		{"run burst --dry-run --out=FILE", "--out=FILE: found a file; expected a directory"},
+		{"run burst --dry-run --out=FILE/x", "--out=FILE/x: FILE is a file; expected a directory in which files can be created"},
+		{"run burst --dry-run --out=/proc/foo", "--out=/proc/foo: cannot create a directory in /proc: no such file or directory; expected a directory"},
+		{"run burst --dry-run --audit-dir=/dev/null/x", "--audit-dir=/dev/null/x: /dev/null is a file"},
+		{"explore burst --provider=embedded --dir=FILE --subject=" + startsOnce(t), "--dir=FILE: found a file; expected a directory"},
+		{"explore burst --provider=embedded --dir=RUN --subject=" + startsOnce(t), "--dir=RUN: found the directory of a run; expected another directory"},
+		{"report RUN --out=FILE", "--out=FILE: found a file; expected a directory"},
+		{"fleet collect x --store=HERE --out=FILE", "--out=FILE: found a file; expected a directory"},
+		{"baseline burst --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory; create the directory, or name a file in another one"},
+		{"coverage RUN --out=DIR/none/x", "--out=DIR/none/x: directory DIR/none: no such file or directory"},
+		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
+		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			places := strings.NewReplacer("DIR", dir, "FILE", file, "RUN", run, "HERE", here)
+			_, err := command(t, strings.Fields(places.Replace(test.args))...)
+			if wanted := places.Replace(test.want); err == nil || !strings.Contains(err.Error(), wanted) || exitCode(exitPass, err) != exitUsage {
+				t.Errorf("error %v, exit %d; want %q and exit %d", err, exitCode(exitPass, err), wanted, exitUsage)
+			}
+		})
+	}
+}
+
+// TestCheckReports checks which directories "gauntlet report --out" and "gauntlet explore --dir"
+// refuse, because reports would replace something else.
+func TestCheckReports(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		files        []string
+		reported     bool // the directory has an earlier report
+		report, plan string
+	}{
+		{name: "an empty directory"},
+		{name: "other files", files: []string{"notes.md"}},
+		{name: "an earlier report", reported: true},
+		{name: "a run", files: []string{"history.jsonl"}, reported: true, report: "found the directory of a run", plan: "found the directory of a run"},
+		{name: "a search", files: []string{"plan.json", "failures.md"}, reported: true, report: "found the directory of a search of gauntlet explore"},
+		{name: "a campaign", files: []string{"failures.md"}, reported: true, report: "found the directory of a campaign", plan: "found the directory of a campaign"},
+		{name: "a foreign page", files: []string{"report.html"}, report: "found the file report.html, but no valid report of gauntlet", plan: "found the file report.html"},
+		{name: "foreign verdicts", files: []string{"verdicts.json"}, report: "found the file verdicts.json", plan: "found the file verdicts.json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.reported {
+				if err := reports.WriteFiles(dir, reports.Run{Verdict: check.Pass}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("precious"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, found := range []struct {
+				err  error
+				want string
+			}{{checkReports("out", dir), test.report}, {checkSearchDirectory(dir), test.plan}} {
+				if (found.err == nil) != (found.want == "") || found.err != nil && !strings.Contains(found.err.Error(), found.want) {
+					t.Errorf("error %v; want %q", found.err, found.want)
+				}
+			}
+			if err := checkReportOut(dir, []string{dir}, nil); err != nil {
+				t.Errorf("a report of the directory itself: %v", err)
+			}
+		})
+	}
+}
