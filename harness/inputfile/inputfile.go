@@ -32,21 +32,62 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Read returns the content of a regular file. It returns an error for a directory, a pipe or a
-// device.
-func Read(path string) ([]byte, error) {
+// ErrTooLarge means that a file is larger than the caller of [ReadAtMost] accepts.
+var ErrTooLarge = errors.New("the file is too large")
+
+// tooLargeError is an [ErrTooLarge] for one file.
+type tooLargeError struct {
+	path        string
+	size, limit int64
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s: found a file of %d bytes; expected at most %d bytes", e.path, e.size, e.limit)
+}
+
+func (e *tooLargeError) Unwrap() error { return ErrTooLarge }
+
+const (
+	// readMax is the maximum size of a file that Read reads. The reports of large campaigns have
+	// many megabytes.
+	readMax = 1 << 30
+	// textMax is the maximum size of a file that ReadText reads, such as a kubeconfig.
+	textMax = 64 << 20
+)
+
+// Read returns the content of a regular file. It returns an error for a directory, a pipe, a device,
+// or a file of more than 1 GiB.
+func Read(path string) ([]byte, error) { return ReadAtMost(path, readMax) }
+
+// ReadAtMost returns the content of a regular file, as [Read] does. If the file has more bytes than
+// limit, ReadAtMost does not read the content, and the error wraps [ErrTooLarge].
+func ReadAtMost(path string, limit int64) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(file)
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, Reason(err))
+	}
+	if info.Size() > limit {
+		return nil, &tooLargeError{path, info.Size(), limit}
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, Reason(err))
+	case int64(len(content)) > limit: // the file grows, or the kernel does not know its size
+		return nil, &tooLargeError{path, int64(len(content)), limit}
+	}
+	return content, nil
 }
 
 // ReadText returns the content of a regular file that contains text, such as YAML. It returns an
 // error if the content is not UTF-8 or contains a NUL byte.
 func ReadText(path string) ([]byte, error) {
-	content, err := Read(path)
+	content, err := ReadAtMost(path, textMax)
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,17 @@ func TestRead(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o600), syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link)); err != nil {
 		t.Fatal(err)
 	}
+	large := filepath.Join(dir, "large")
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 3<<30)); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
 		file:                         "",
 		pipe:                         pipe + ": found a pipe; expected a regular file",
 		link:                         link + ": found a pipe; expected a regular file",
 		dir:                          dir + ": found a directory; expected a regular file",
 		"/dev/zero":                  "/dev/zero: found a device; expected a regular file",
+		large:                        large + ": found a file of 3221225472 bytes; expected at most 1073741824 bytes",
 		filepath.Join(dir, "absent"): filepath.Join(dir, "absent") + ": no such file or directory",
 	} {
 		content, err := Read(path)

@@ -14,14 +14,11 @@ type Document struct{ source *source }
 // value. LoadDocument is as strict as [Load]: an unknown field or a value of the wrong type is an
 // error with file, line and column.
 func LoadDocument(path string, into any) (Document, error) {
-	data, err := inputfile.Read(path)
+	data, err := inputfile.ReadAtMost(path, SizeLimit)
 	if err != nil {
 		return Document{}, err
 	}
 	document := Document{&source{file: path}}
-	if len(data) > sizeLimit {
-		return document, document.source.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), sizeLimit)
-	}
 	root, err := parseNode(document.source, data)
 	if err != nil {
 		return document, err

@@ -24,6 +24,9 @@ func TestParseErrors(t *testing.T) {
 		{"twice", minimal + "name: b\n", `x.yaml:5:1: the file is not valid YAML: mapping key "name" already defined at [1:1]`},
 		{"two documents", minimal + "---\n" + minimal, "x.yaml:6:1: found a second YAML document; expected one document per file"},
 		{"directive", "%TAG ! tag:example.com,2000:\n---\n" + minimal, "x.yaml:1:1: YAML directives other than %YAML are not supported; remove the line"},
+		{"deep brackets", "name: x\n" + strings.Repeat("a: [\n", 40_000), "x.yaml:62:4: found values nested too deeply; expected at most 60 levels of lists and mappings"},
+		{"deep braces", strings.Repeat("{a: ", 50_000), "x.yaml:1:241: found values nested too deeply; expected at most 60 levels of lists and mappings"},
+		{"deep items", strings.Repeat("- ", 50_000), "x.yaml:1:123: found values nested too deeply; expected at most 60 levels of lists and mappings"},
 		{"UTF-16", "\xff\xfen\x00a\x00", "x.yaml:1:1: found binary data; expected text in UTF-8"},
 		{"Latin-1", minimal + "description: caf\xe9\n", "x.yaml:5:1: found binary data; expected text in UTF-8"},
 		{"NUL", minimal + "description: \"a\x00\"\n", "x.yaml:5:1: found binary data; expected text in UTF-8"},
@@ -209,7 +212,7 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestParseBoundsSize(t *testing.T) {
-	_, err := Parse("x.yaml", []byte(strings.Repeat("#", sizeLimit+1)))
+	_, err := Parse("x.yaml", []byte(strings.Repeat("#", SizeLimit+1)))
 	if want := "x.yaml: found a file of 262145 bytes; expected at most 262144 bytes"; err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}

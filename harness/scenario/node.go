@@ -79,12 +79,18 @@ func (n *node) describe() string {
 // levels. The schema in the manifest of a CustomResourceDefinition needs many more.
 const depthLimit = 60
 
+// tooDeep is the format of the error about values that are nested deeper than depthLimit.
+const tooDeep = "found values nested too deeply; expected at most %d levels of lists and mappings"
+
 // parseNode parses data as YAML and returns its root value. The data must contain exactly one
 // YAML document.
 func parseNode(src *source, data []byte) (*node, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark, which some editors write
 	if at, ok := binary(data); ok {
 		return nil, src.errorAt(at, "", "found binary data; expected text in UTF-8")
+	}
+	if at, ok := findDeepNesting(data); ok {
+		return nil, src.errorAt(at, "", tooDeep, depthLimit)
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -138,7 +144,7 @@ func binary(data []byte) (position, bool) {
 func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	to := &node{position: astPosition(from)}
 	if depth > depthLimit {
-		return nil, src.errorAt(to.position, "", "found values nested too deeply; expected at most %d levels of lists and mappings", depthLimit)
+		return nil, src.errorAt(to.position, "", tooDeep, depthLimit)
 	}
 	var err error
 	switch from := from.(type) {

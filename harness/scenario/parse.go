@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -8,13 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// sizeLimit is the maximum size of a scenario file in bytes. Parse does not parse a larger file.
-const sizeLimit = 256 << 10
+// SizeLimit is the maximum size of a scenario file in bytes. [Parse] does not parse a larger file.
+const SizeLimit = 256 << 10
 
 // Load reads and validates the scenario file at path. It passes the content of the file, and the
 // functions in the argument further, to [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
-	data, err := inputfile.Read(path)
+	data, err := inputfile.ReadAtMost(path, SizeLimit)
+	if errors.Is(err, inputfile.ErrTooLarge) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario: %w", err)
 	}
@@ -29,8 +33,8 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 // calls them even if the scenario is invalid.
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
-	if len(data) > sizeLimit {
-		return nil, src.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), sizeLimit)
+	if len(data) > SizeLimit {
+		return nil, src.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), SizeLimit)
 	}
 	root, err := parseNode(src, data)
 	if err != nil {

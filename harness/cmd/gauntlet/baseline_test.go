@@ -58,7 +58,7 @@ func TestBaselineProgress(t *testing.T) {
 	cmd.SetContext(t.Context())
 	var progress bytes.Buffer
 	cmd.SetErr(&progress)
-	burst, err := loadScenario("burst", &progress)
+	burst, err := loadScenario(t.Context(), "burst", &progress)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestRenamedEntries(t *testing.T) {
 func TestDefaultScenarios(t *testing.T) {
 	f := runFlags{provider: "embedded", tier: tierFlag(library.Full)}
 	var warnings strings.Builder
-	scenarios, err := f.loadScenarios(nil, &warnings)
+	scenarios, err := f.loadScenarios(t.Context(), nil, &warnings)
 	if err != nil || len(scenarios) == 0 {
 		t.Fatalf("%d scenarios, error %v", len(scenarios), err)
 	}
@@ -106,7 +106,7 @@ func TestDefaultScenarios(t *testing.T) {
 func TestTierScenarios(t *testing.T) {
 	for _, tier := range library.Tiers {
 		f := runFlags{provider: "embedded", tier: tierFlag(tier)}
-		scenarios, err := f.loadScenarios(nil, io.Discard)
+		scenarios, err := f.loadScenarios(t.Context(), nil, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

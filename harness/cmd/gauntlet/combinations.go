@@ -72,7 +72,7 @@ func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*sc
 			}
 		}
 		runs := runFlags{tier: f.tier, provider: f.provider}
-		return runs.loadScenarios(names, cmd.ErrOrStderr())
+		return runs.loadScenarios(cmd.Context(), names, cmd.ErrOrStderr())
 	}
 	if err := checkCount("seeds", f.seeds, 1, generatedMax); err != nil {
 		return nil, err

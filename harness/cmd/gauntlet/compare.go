@@ -156,7 +156,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 			return nil, err
 		}
 		for side, name := range f.subjects {
-			scenarios, err := f.runs.loadScenarios(names, warnings)
+			scenarios, err := f.runs.loadScenarios(cmd.Context(), names, warnings)
 			warnings = io.Discard // all other calls load the same scenarios and would repeat the warnings
 			if err != nil {
 				return nil, err
@@ -220,18 +220,18 @@ func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run
 // writeComparisons prints the comparisons and writes reports to dir. The reports include a page
 // for each pair of runs.
 func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error {
+	written := os.MkdirAll(dir, 0o755)
+	if written != nil {
+		written = fmt.Errorf("%s: cannot create the directory of the comparison: %w", dir, inputfile.Reason(written))
+	} else {
+		written = reports.WriteComparisons(dir, all) // before printing, which may block or fail
+	}
 	if err := reports.Compared(out, all); err != nil {
-		return err
+		return errors.Join(written, err)
 	}
-	if err := writeAnnotations(func() error { return reports.ComparedAnnotations(out, all) }); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("%s: cannot create the directory of the comparison: %w", dir, inputfile.Reason(err))
-	}
-	err := reports.WriteComparisons(dir, all)
+	annotated := writeAnnotations(func() error { return reports.ComparedAnnotations(out, all) })
 	fmt.Fprintf(out, "report: %s\n", filepath.Join(dir, reports.ComparedPageName))
-	return err
+	return errors.Join(written, annotated)
 }
 
 // comparisonCode returns the exit code of "gauntlet compare", which depends on the worst verdict

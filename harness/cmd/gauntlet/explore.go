@@ -145,7 +145,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	if err := checkSubject(f.runs.subject); err != nil {
 		return explore.Options{}, err
 	}
-	s, err := loadScenario(name, cmd.ErrOrStderr())
+	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr())
 	if err != nil {
 		return explore.Options{}, err
 	}

@@ -78,7 +78,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 			return f.attemptsOfSeed(cmd, f.generated, seed)
 		}
 		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
-			scenarios, err := f.runs.loadScenarios(names, warnings)
+			scenarios, err := f.runs.loadScenarios(cmd.Context(), names, warnings)
 			warnings = io.Discard // later rounds load the same scenarios and would repeat the warnings
 			return scenarios, err
 		}, seed)

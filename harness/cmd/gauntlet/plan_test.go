@@ -93,8 +93,8 @@ func TestStandardInput(t *testing.T) {
 		{"name: x\nfalts: []\n", []string{"validate", "-"}, "", "standard input:2:1: "},
 		{"", []string{"validate", "-"}, "", `found nothing; expected a scenario in YAML; "-" may occur only once`},
 		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", `found nothing; expected a scenario in YAML; "-" may occur only once`},
-		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found a file of 1048576 bytes; expected at most"},
-		{string(text), []string{"nightly", "-"}, "", `scenario "-": no such file`},
+		{strings.Repeat("x", 1<<20), []string{"validate", "-"}, "", "standard input: found more than 262144 bytes; expected at most 262144 bytes"},
+		{string(text), []string{"nightly", "-"}, "", `scenario "-": only "gauntlet run" and "gauntlet validate" read a scenario from standard input; expected a file or a built-in scenario`},
 	} {
 		out, err := commandWithInput(t, test.input, test.args...)
 		if !strings.HasPrefix(out, test.want) || (err == nil) != (test.wantErr == "") || (err != nil && !strings.Contains(err.Error(), test.wantErr)) {
@@ -109,7 +109,7 @@ func TestInterruptedInput(t *testing.T) {
 	in, out := io.Pipe() // nobody writes to it
 	defer out.Close()
 	cancel()
-	_, err := (&runFlags{stdin: &interruptibleReader{ctx, in}}).readScenario("-", io.Discard)
+	_, err := (&runFlags{stdin: &interruptibleReader{ctx, in}}).readScenario(ctx, "-", io.Discard)
 	var unfinished *unfinishedError
 	if !errors.As(err, &unfinished) {
 		t.Errorf("error %v, want one of an interrupt", err)

@@ -443,7 +443,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
 	}
-	return f.loadScenarios(names, cmd.ErrOrStderr())
+	return f.loadScenarios(cmd.Context(), names, cmd.ErrOrStderr())
 }
 
 // supportedScenarios returns the built-in scenarios of the tier (--tier) that the provider
@@ -460,7 +460,7 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 
 // loadScenarios returns the scenarios with the given names or file paths. Without names, it returns
 // the built-in scenarios of the tier (--tier) that the provider supports.
-func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
+func (f *runFlags) loadScenarios(ctx context.Context, names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
 	if len(names) == 0 {
 		if _, err := providers.Named(f.provider); err != nil {
 			return nil, err
@@ -473,7 +473,7 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 		if name == standardInput && f.stdin != nil {
 			load = f.readScenario
 		}
-		s, err := load(name, warnings)
+		s, err := load(ctx, name, warnings)
 		if err != nil {
 			return nil, err
 		}
@@ -489,11 +489,11 @@ const standardInput = "-"
 // loadScenario returns the built-in scenario with the given name. If there is no such scenario, it
 // reads the YAML file with the name as its path. It prints a warning for each old name that the
 // scenario uses.
-func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
+func loadScenario(ctx context.Context, name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
 	if !ok {
-		s, err = scenario.Load(name, run.ValidateBeforeStart)
+		s, err = orInterrupted(ctx, func() (*scenario.Scenario, error) { return scenario.Load(name, run.ValidateBeforeStart) })
 	}
 	if err == nil {
 		printWarnings(s, warnings)
@@ -514,6 +514,9 @@ func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 
 // noScenario returns the error for a name that is neither a built-in scenario nor a file.
 func noScenario(name string) error {
+	if name == standardInput {
+		return errors.New(`scenario "-": only "gauntlet run" and "gauntlet validate" read a scenario from standard input; expected a file or a built-in scenario`)
+	}
 	found := "no such file, and no built-in scenario of this name"
 	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
 		found = "no such file"

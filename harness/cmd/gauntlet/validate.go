@@ -32,7 +32,7 @@ others, it prints each mistake with file, line and column, and exits with status
 			flags := runFlags{stdin: &interruptibleReader{cmd.Context(), cmd.InOrStdin()}}
 			var failed []error
 			for _, name := range names {
-				loaded, err := flags.loadScenarios([]string{name}, cmd.ErrOrStderr())
+				loaded, err := flags.loadScenarios(cmd.Context(), []string{name}, cmd.ErrOrStderr())
 				if err == nil {
 					err = run.Validate(loaded[0])
 				}
@@ -64,20 +64,18 @@ func supportedBy(s *scenario.Scenario) string {
 	return strings.Join(names, ", ")
 }
 
-// stdinLimit is the maximum number of bytes that are read from standard input. It is larger than
-// the maximum size of a scenario. Package scenario can therefore report a scenario that is too
-// large.
-const stdinLimit = 1 << 20
-
 // readScenario returns the scenario that it reads from standard input. It prints a warning for
 // each old name in the scenario.
-func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenario, error) {
-	data, err := io.ReadAll(io.LimitReader(f.stdin, stdinLimit))
+func (f *runFlags) readScenario(_ context.Context, _ string, warnings io.Writer) (*scenario.Scenario, error) {
+	data, err := io.ReadAll(io.LimitReader(f.stdin, scenario.SizeLimit+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario from standard input: %w", err)
 	}
 	if len(data) == 0 {
 		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML; \"-\" may occur only once, because standard input can be read only once")
+	}
+	if len(data) > scenario.SizeLimit {
+		return nil, fmt.Errorf("standard input: found more than %[1]d bytes; expected at most %[1]d bytes", scenario.SizeLimit)
 	}
 	s, err := scenario.Parse("standard input", data, run.ValidateBeforeStart)
 	if err == nil {
