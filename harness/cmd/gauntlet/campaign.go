@@ -310,21 +310,29 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) er
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
 		return err
 	}
+	written := writeCampaign(dir, lines.Bytes(), results) // before printing, which may block or fail
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
 	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
+	if results.Runs > 0 && isDirectory(dir) {
+		fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))
+	}
+	return errors.Join(annotated, written)
+}
+
+// writeCampaign writes the failure groups and the reports of a campaign to dir. The argument groups
+// has the failure groups as text.
+func writeCampaign(dir string, groups []byte, results campaign.Results) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("%s: cannot create the directory of the campaign: %w", dir, inputfile.Reason(err))
 	}
-	all := []error{annotated, outputfile.Replace(filepath.Join(dir, failuresName), lines.Bytes())}
+	err := outputfile.Replace(filepath.Join(dir, failuresName), groups)
 	runs := slices.Concat(results.Failed, results.Passed)
 	switch {
 	case results.Runs == 0:
-		return errors.Join(all...)
+		return err
 	case results.Interrupted != "":
-		all = append(all, reports.WriteInterrupted(dir, results.Interrupted, runs...))
+		return errors.Join(err, reports.WriteInterrupted(dir, results.Interrupted, runs...))
 	default:
-		all = append(all, reports.WriteFiles(dir, runs...))
+		return errors.Join(err, reports.WriteFiles(dir, runs...))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))
-	return errors.Join(all...)
 }

@@ -32,6 +32,10 @@ func main() {
 	// A second signal ends gauntlet immediately. The guard process then removes the processes and
 	// directories that gauntlet created.
 	context.AfterFunc(ctx, stop)
+	// If the reader of standard output or standard error has ended, writes fail with EPIPE. Without
+	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
+	// signal.Ignore, programs that gauntlet starts keep the default action of the signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	code := exitPass
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
