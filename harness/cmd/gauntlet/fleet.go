@@ -147,6 +147,9 @@ func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
 
 // connect returns a client for the selected cluster and namespace. It sends no request.
 func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
+	if err := checkNamespace(f.namespace); err != nil {
+		return nil, err
+	}
 	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
@@ -198,6 +201,9 @@ func (f *fleetPodFlags) complete() error {
 	if err := f.checkStore(); err != nil {
 		return err
 	}
+	if err := f.checkNames(); err != nil {
+		return err
+	}
 	if f.parallelism < 1 || f.parallelism > fleetParallelismMax {
 		return fmt.Errorf("--parallelism=%d: expected 1 to %d", f.parallelism, fleetParallelismMax)
 	}
@@ -234,7 +240,7 @@ func (f *fleetPodFlags) complete() error {
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
 		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", f.tolerations, inputfile.JSONReason(err))
 	}
-	return nil
+	return checkTolerations(f.tolerations, f.pods.Tolerations)
 }
 
 // checkStore returns an error if the flags do not name the bucket or PersistentVolumeClaim for the
@@ -242,7 +248,7 @@ func (f *fleetPodFlags) complete() error {
 func (f *fleetPodFlags) checkStore() error {
 	switch {
 	case (f.pods.Claim == "") == (f.pods.Bucket == ""):
-		return fmt.Errorf("--claim=%s --store=%s: set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket", f.pods.Claim, f.pods.Bucket)
+		return fmt.Errorf("%s; set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket", foundFlags("claim", f.pods.Claim, "store", f.pods.Bucket))
 	case f.pods.Bucket == "" && f.pods.Secret != "":
 		return errors.New("--store-secret has an effect only with --store: add --store, or omit --store-secret")
 	case f.pods.Bucket == "":
@@ -252,6 +258,17 @@ func (f *fleetPodFlags) checkStore() error {
 		return fmt.Errorf("--store: %w", err)
 	}
 	return nil
+}
+
+// foundFlags returns a text about two flags for an error, such as "found --claim=x and no --store".
+func foundFlags(first, firstValue, second, secondValue string) string {
+	text := func(name, value string) string {
+		if value == "" {
+			return "no --" + name
+		}
+		return "--" + name + "=" + value
+	}
+	return "found " + text(first, firstValue) + " and " + text(second, secondValue)
 }
 
 // fleetDurationMax is the maximum value of the flags --deadline and --keep-job. Kubernetes has these
@@ -280,6 +297,9 @@ func (f *fleetLaunchFlags) add(flags *pflag.FlagSet) {
 // launch creates the Job of a campaign and follows it, unless --detach is set. With --dry-run, it
 // only prints the Job's manifest. It returns the exit code.
 func (f *fleetLaunchFlags) launch(cmd *cobra.Command, c *fleet.Campaign) (int, error) {
+	if err := checkNamespace(f.namespace); err != nil {
+		return exitPass, err
+	}
 	f.pods.Namespace = f.namespace
 	if f.dryRun {
 		return exitPass, printJob(cmd, fleet.Job(c, &f.pods))
@@ -505,7 +525,7 @@ the claim, and the command deletes this Job at the end.`,
 // returned function close at the end.
 func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.Store, close func() error, err error) {
 	if f.store != "" {
-		return openStore(f.store)
+		return openExistingStore(f.store)
 	}
 	cluster, err := f.connect()
 	if err != nil {
@@ -526,17 +546,30 @@ func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.
 		return nil, nil, &unfinishedError{err}
 	}
 	remove := func() error { return os.RemoveAll(dir) }
-	if err := cluster.ReadClaim(ctx, name, claim, f.image, dir); err != nil {
-		return nil, nil, &unfinishedError{errors.Join(err, remove())}
+	err = cluster.ReadClaim(ctx, name, claim, f.image, dir)
+	switch {
+	case err == nil:
+		return fleet.Directory(dir), remove, nil
+	case errors.Is(err, fleet.ErrNoClaim):
+		return nil, nil, errors.Join(err, remove())
 	}
-	return fleet.Directory(dir), remove, nil
+	return nil, nil, &unfinishedError{errors.Join(err, remove())}
+}
+
+// openExistingStore opens the store from which a command reads results. It returns an error for a
+// directory that does not exist.
+func openExistingStore(location string) (store fleet.Store, close func() error, err error) {
+	if _, err := os.Stat(location); !objectstore.IsURL(location) && err != nil {
+		return nil, nil, fmt.Errorf("--store: %s: %w; expected the directory of the results, or the URL of a bucket", location, inputfile.Reason(err))
+	}
+	return openStore(location)
 }
 
 // collectFleet merges the results of a campaign, writes the report to dir, and returns the exit
 // code for the verdicts.
 func collectFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (int, error) {
 	merged, code, err := mergeFleet(cmd, store, name, dir)
-	if errors.Is(err, fleet.ErrNoCampaign) {
+	if errors.Is(err, fleet.ErrNoCampaign) || errors.Is(err, fleet.ErrInvalidCampaign) {
 		return exitPass, err
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ was written, whatever the verdicts are.`,
 }
 
 // fleetCountMax is the maximum value of the flag --count, the number of seeds of one night.
-const fleetCountMax = 10_000_000
+const fleetCountMax = fleet.SeedsMax
 
 // plan returns the Job of a campaign that starts at the time now, and chooses its seeds.
 //
@@ -84,7 +84,7 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	first := uint64(now.Unix())/uint64(time.Hour/time.Second)*f.count + 1
 	f.seeds = fmt.Sprintf("%d..%d", first, first+f.count-1)
 	f.campaign.Name = cmp.Or(f.campaign.Name, series+"-"+now.UTC().Format("20060102"))
-	if err := errors.Join(f.fleetCampaignFlags.complete(cmd), f.fleetPodFlags.complete()); err != nil {
+	if err := errors.Join(f.fleetCampaignFlags.complete(cmd), f.fleetPodFlags.complete(), checkNamespace(f.namespace)); err != nil {
 		return nil, err
 	}
 	f.pods.Namespace = f.namespace
@@ -168,7 +168,7 @@ of the series do not report these groups as new.`,
 			if err := json.Unmarshal(content, &night); err != nil || night.Series == "" {
 				return fmt.Errorf("%s: expected a file that \"gauntlet fleet nightly\" wrote", args[0])
 			}
-			store, closeStore, err := openStore(location)
+			store, closeStore, err := openExistingStore(location)
 			if err != nil {
 				return err
 			}

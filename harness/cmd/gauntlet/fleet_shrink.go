@@ -99,6 +99,9 @@ func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campai
 		return nil, err
 	}
 	merged, err := fleet.Merge(ctx, store, name)
+	if errors.Is(err, fleet.ErrNoCampaign) || errors.Is(err, fleet.ErrInvalidCampaign) {
+		return nil, errors.Join(err, closeStore())
+	}
 	if err = errors.Join(err, closeStore()); err != nil {
 		return nil, &unfinishedError{err}
 	}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/csv"
 	"errors"
+	"fmt"
+	"io"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,16 +15,22 @@ import (
 // acceptOneValue makes a command and its subcommands refuse a flag that is given twice. Flags that
 // take several values are an exception.
 //
-// The commands also refuse an empty value for a flag whose default is not empty, such as --out.
+// The commands also refuse an empty value for a flag with a text. Such a value usually comes from a
+// variable of a shell that is not set.
 func acceptOneValue(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if _, list := flag.Value.(pflag.SliceValue); list || flag.Value.Type() == "stringToString" {
+		if flag.Value.Type() == "stringToString" {
+			flag.Value = &keysOnce{Value: flag.Value, set: map[string]bool{}}
+			flag.DefValue = "" // the help text of pflag would show "[]" for a keysOnce
+			return
+		}
+		if _, list := flag.Value.(pflag.SliceValue); list {
 			return
 		}
 		if flag.DefValue == "0s" {
 			flag.DefValue = "0" // the help text of pflag omits the default "0", but would show "0s" for an onceValue
 		}
-		flag.Value = &onceValue{Value: flag.Value, needsText: flag.Value.Type() == "string" && flag.DefValue != ""}
+		flag.Value = &onceValue{Value: flag.Value, needsText: flag.Value.Type() == "string" && !cmd.Hidden}
 	})
 	for _, sub := range cmd.Commands() {
 		acceptOneValue(sub)
@@ -40,6 +50,37 @@ type onceValue struct {
 	needsText bool // an empty text is refused
 	set       bool
 }
+
+// keysOnce wraps the value of a flag with pairs KEY=VALUE. Each key may be given only once.
+type keysOnce struct {
+	pflag.Value
+	set map[string]bool
+}
+
+// Set adds pairs to the value of the flag. It returns an error if a key has been set already.
+func (v *keysOnce) Set(text string) error {
+	pairs, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, pair := range pairs {
+		key, _, _ := strings.Cut(pair, "=")
+		if v.set[key] {
+			return &twiceError{key}
+		}
+		v.set[key] = true
+	}
+	return v.Value.Set(text)
+}
+
+// twiceError is the error of [keysOnce.Set] about a key that is given twice.
+type twiceError struct{ key string }
+
+func (e *twiceError) Error() string {
+	return fmt.Sprintf("found the key %q twice; give each key only once", e.key)
+}
+
+func (e *twiceError) Is(target error) bool { return target == errTwice }
 
 // octalPattern matches a number that package pflag would read as octal, such as 010.
 var octalPattern = regexp.MustCompile(`^[-+]?0[0-9_]`)

@@ -57,6 +57,10 @@ type Campaign struct {
 	Budget time.Duration `json:"budget,omitempty"`
 }
 
+// SeedsMax is the maximum number of seeds of a campaign. Commands that read the results have a list
+// of all runs in memory.
+const SeedsMax = 10_000_000
+
 // These are the limits that Kubernetes has for an Indexed Job.
 const (
 	indexesMax = 100_000 // the maximum number of completions of a Job with backoffLimitPerIndex
@@ -71,8 +75,11 @@ func (c *Campaign) Validate() error {
 	if err := c.Seeds.validate(); err != nil {
 		return err
 	}
+	if n := c.Seeds.count(); n > SeedsMax {
+		return fmt.Errorf("seeds: found %d seeds in %s; expected at most %d", n, c.Seeds, SeedsMax)
+	}
 	if c.PerPod < 1 {
-		return fmt.Errorf("seeds per pod (--per-pod): found %d; expected at least 1", c.PerPod)
+		return fmt.Errorf("--per-pod=%d: expected at least 1 seed for each pod", c.PerPod)
 	}
 	if n := c.indexes(); n > indexesMax {
 		return fmt.Errorf("campaign %s: found %d indexes of %d seeds; expected at most %d indexes; increase --per-pod", c.Name, n, c.PerPod, indexesMax)

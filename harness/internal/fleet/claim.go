@@ -55,6 +55,9 @@ func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim stri
 	return bucket, claim, nil
 }
 
+// ErrNoClaim means that the PersistentVolumeClaim with the results of a campaign does not exist.
+var ErrNoClaim = errors.New("not found; set --claim to the name of the claim with the results")
+
 // ReadClaim copies the results of a campaign from a PersistentVolumeClaim to the directory dir,
 // which is then a [Directory]. A pod with the given image reads the claim. If the argument image is
 // empty, the pod has the image of the campaign's pods.
@@ -62,6 +65,11 @@ func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim stri
 // The pod belongs to a Job, so that Kubernetes deletes it even if gauntlet is killed. ReadClaim
 // deletes the Job before it returns, also if ctx ends.
 func (k *Cluster) ReadClaim(ctx context.Context, name, claim, image, dir string) error {
+	// The pod would wait for a claim that does not exist. Other errors, such as a missing
+	// permission, are no reason to give up.
+	if _, err := k.Client.CoreV1().PersistentVolumeClaims(k.Namespace).Get(ctx, claim, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("PersistentVolumeClaim %s/%s: %w", k.Namespace, claim, ErrNoClaim)
+	}
 	jobs := k.Client.BatchV1().Jobs(k.Namespace)
 	job, err := jobs.Create(ctx, k.readerJob(ctx, name, claim, image), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {

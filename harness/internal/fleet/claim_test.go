@@ -22,7 +22,7 @@ import (
 // claimCluster returns a cluster whose Jobs have a running pod at once. Commands in these pods read
 // the store.
 func claimCluster(t *testing.T, store Store) *Cluster {
-	client := fake.NewClientset()
+	client := fake.NewClientset(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "results", Namespace: "chaos"}})
 	client.PrependReactor("create", "jobs", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		job := action.(k8stesting.CreateAction).GetObject().(*batchv1.Job)
 		if job.GenerateName == "" {
@@ -115,6 +115,15 @@ func TestReadClaimFails(t *testing.T) {
 		interrupted, cancel = context.WithCancel(t.Context())
 	}
 	cancel()
+}
+
+// TestNoClaim checks that ReadClaim creates no Job for a claim that does not exist.
+func TestNoClaim(t *testing.T) {
+	k := claimCluster(t, nil)
+	if err := k.ReadClaim(t.Context(), "night", "nope", "image", t.TempDir()); !errors.Is(err, ErrNoClaim) || !strings.Contains(err.Error(), "chaos/nope") {
+		t.Errorf("error %v; want %v", err, ErrNoClaim)
+	}
+	requireNoReader(t, k)
 }
 
 // TestLocation checks that the Job says where the results are.

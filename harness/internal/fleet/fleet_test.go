@@ -311,6 +311,28 @@ func TestOtherCampaign(t *testing.T) {
 	}
 }
 
+// TestDamagedCampaign checks that Merge refuses a campaign.json that gauntlet did not write. It must
+// not list the runs of a range of seeds that is too long.
+func TestDamagedCampaign(t *testing.T) {
+	for _, test := range []struct{ content, want string }{
+		{`{`, "unexpected end of JSON input"},
+		{`[]`, "found array at the top"},
+		{`{}`, `name: found ""; expected "night"`},
+		{`{"name": "other"}`, `name: found "other"; expected "night"`},
+		{`{"name": "night", "seeds": {"first": 1, "last": 18446744073709551615}, "perPod": 1, "subjects": ["ours"]}`, "expected seeds of at most"},
+		{`{"name": "night", "seeds": {"first": 1, "last": 900000000}, "perPod": 10000, "subjects": ["ours"]}`, "seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
+	} {
+		store := &memory{}
+		if err := store.Put(t.Context(), "night/campaign.json", []byte(test.content)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Merge(t.Context(), store, "night")
+		if !errors.Is(err, ErrInvalidCampaign) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v; want %q", test.content, err, test.want)
+		}
+	}
+}
+
 func TestSeedsOf(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 11, Last: 30}, PerPod: 8, Subjects: []string{"ours"}}
 	for index, want := range []string{"11..18", "19..26", "27..30"} {
@@ -343,7 +365,7 @@ func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*Campaign){
 		"":                                  func(*Campaign) {},
 		"name of the campaign":              func(c *Campaign) { c.Name = "Night" },
-		"seeds per pod":                     func(c *Campaign) { c.PerPod = 0 },
+		"--per-pod=0: expected at least 1":  func(c *Campaign) { c.PerPod = 0 },
 		"at most 100000 indexes":            func(c *Campaign) { c.Seeds.Last = 10_000_000 },
 		"found no subject":                  func(c *Campaign) { c.Subjects = nil },
 		"twice":                             func(c *Campaign) { c.Subjects = []string{"exec:/a", "exec:_a"} },

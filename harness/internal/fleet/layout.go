@@ -2,11 +2,12 @@ package fleet
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // These are the names of the files in the store. Each attempt, which is one pod, has the files of
@@ -113,7 +114,7 @@ type progress struct {
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {
-		return value, errors.Join(fmt.Errorf("reading %s of the campaign: not valid JSON", name), err)
+		return value, fmt.Errorf("reading %s of the campaign: expected JSON that gauntlet writes: %s", name, inputfile.JSONReason(err))
 	}
 	return value, nil
 }

@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -39,6 +42,28 @@ type Merged struct {
 // yet, or the name is wrong.
 var ErrNoCampaign = errors.New("the store has no campaign with this name")
 
+// ErrInvalidCampaign means that the file campaign.json of a campaign is damaged.
+var ErrInvalidCampaign = errors.New("expected the description of a campaign, as \"gauntlet fleet run\" writes it")
+
+// parseCampaign parses the file campaign.json of the campaign with the given name. Users and other
+// programs may have changed the file.
+func parseCampaign(name string, content []byte) (Campaign, error) {
+	var c Campaign
+	err := json.Unmarshal(content, &c)
+	switch {
+	case err != nil:
+		err = errors.New(inputfile.JSONReason(err))
+	case c.Name != name:
+		err = fmt.Errorf("name: found %q; expected %q", c.Name, name)
+	default:
+		err = c.Validate()
+	}
+	if err != nil {
+		return c, fmt.Errorf("file %s in the store of results: %w: %w", path.Join(name, campaignName), ErrInvalidCampaign, err)
+	}
+	return c, nil
+}
+
 // Merge reads all results of a campaign from a store, and counts one result for each run.
 //
 // Several pods may have a result for the same run. For example, the pod on a node that was cut off
@@ -53,7 +78,7 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 		return nil, err
 	}
 	merged := &Merged{}
-	if merged.Campaign, err = decode[Campaign](campaignName, content); err != nil {
+	if merged.Campaign, err = parseCampaign(name, content); err != nil {
 		return nil, err
 	}
 	names, err := store.List(ctx, name+"/")
@@ -87,12 +112,15 @@ const requestsMax = 32
 // forEach calls a function with each number from 0 to n-1, at most requestsMax calls at the same
 // time. With it, Merge reads many files of a store at once. forEach returns the first error.
 func forEach(ctx context.Context, n int, call func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(requestsMax)
 	for i := range n {
-		group.Go(func() error { return call(ctx, i) })
+		if groupCtx.Err() != nil {
+			break // an error or an interrupt: there may be millions of further calls
+		}
+		group.Go(func() error { return call(groupCtx, i) })
 	}
-	return group.Wait()
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
 // choose returns the result that counts for each run: the result of the first pod that has one. The
