@@ -7,31 +7,70 @@ import (
 	"unicode"
 )
 
-// These patterns match the errors of JSON packages about a value of the wrong type. The groups are
-// the value that was found, and its place in the text.
+// These patterns match the errors of JSON and YAML packages.
 var (
-	// structPattern matches the error of encoding/json, such as "json: cannot unmarshal string into
-	// Go struct field file.Baseline.end of type int".
-	structPattern = regexp.MustCompile(`cannot unmarshal (.+) into Go (?:struct field [^. ]*\.?(\S*) of|value of) type .+`)
-	// pointerPattern matches the error of go-json-experiment, such as "json: cannot unmarshal JSON
-	// number 1e30 into Go int within "/at"".
-	pointerPattern = regexp.MustCompile(`cannot unmarshal (?:JSON )?(.+) into Go \S+(?: within "([^"]*)")?.*`)
+	// structPattern matches the error of encoding/json about a value of the wrong type, such as
+	// "json: cannot unmarshal string into Go struct field file.Baseline.end of type int". The groups
+	// are the value that was found, its place in the text, and the Go type.
+	structPattern = regexp.MustCompile(`(?s)cannot unmarshal (.+?) into Go (?:struct field [^. ]*\.?(\S*) of|value of) type (.+)`)
+	// pointerPattern matches the same error of go-json-experiment, such as "json: cannot unmarshal
+	// JSON number 1e30 into Go int within "/at"". The groups are the value, the Go type, and the
+	// place.
+	pointerPattern = regexp.MustCompile(`(?s)cannot unmarshal (?:JSON )?(.+?) into Go (struct \{.*\}|\S+)(?: within "([^"]*)")?.*`)
+	// timePattern matches the error of package time. The group is the text that was found.
+	timePattern = regexp.MustCompile(`parsing time ("(?:[^"\\]|\\.)*")`)
+	// mapKeyPattern matches the error of a YAML package about a key that is a list or a mapping.
+	mapKeyPattern = regexp.MustCompile(`invalid map key: .*`)
+	// characterPattern matches the error of encoding/json about a character. The groups are the
+	// character and its place.
+	characterPattern = regexp.MustCompile(`invalid character ('.+') (.+)`)
+	// packagePattern matches what errors say about their package.
+	packagePattern = regexp.MustCompile(`\b(error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(: unmarshal errors)?:\s+`)
 )
 
-// JSONReason returns the text of an error of a JSON or YAML package without the names of Go types.
-// Users do not know these types. An example is "found string at end".
+// JSONReason returns the text of an error of a JSON or YAML package, in one line and without the
+// names of Go types. Users do not know these types. An example is "found string at end; expected a
+// whole number".
 func JSONReason(err error) string {
 	text := err.Error()
 	if match := structPattern.FindStringSubmatch(text); match != nil {
-		return "found " + match[1] + " at " + cmp.Or(withoutEmbedded(match[2]), "the top")
+		return wrongType(match[1], withoutEmbedded(match[2]), match[3])
 	}
 	if match := pointerPattern.FindStringSubmatch(text); match != nil {
-		return "found " + match[1] + " at " + cmp.Or(match[2], "the top")
+		return wrongType(match[1], match[3], match[2])
 	}
-	for _, prefix := range []string{"error unmarshaling JSON: ", "error converting YAML to JSON: ", "while decoding JSON: ", "json: ", "jsontext: "} {
-		text = strings.TrimPrefix(text, prefix)
+	if match := timePattern.FindStringSubmatch(text); match != nil {
+		return "found " + match[1] + "; expected a time such as 2006-01-02T15:04:05Z"
+	}
+	text = packagePattern.ReplaceAllString(text, "")
+	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
+	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// wrongType returns the text about a value of the wrong type. The arguments are the value that was
+// found, its place, and the Go type that was expected.
+func wrongType(found, place, goType string) string {
+	text := "found " + found + " at " + cmp.Or(place, "the top")
+	if expected := expectedValue(goType); expected != "" {
+		text += "; expected " + expected
 	}
 	return text
+}
+
+// expectedValue returns a text for the JSON values that a Go type accepts. It returns "" for a type
+// that decodes itself.
+func expectedValue(goType string) string {
+	goType = strings.TrimLeft(goType, "*")
+	for _, known := range []struct{ prefix, text string }{
+		{"[]", "a list"}, {"map[", "an object"}, {"struct", "an object"},
+		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
+	} {
+		if strings.HasPrefix(goType, known.prefix) {
+			return known.text
+		}
+	}
+	return ""
 }
 
 // withoutEmbedded removes the names of embedded Go structs from the path of a field. They begin with

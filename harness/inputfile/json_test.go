@@ -3,6 +3,7 @@ package inputfile
 import (
 	stdjson "encoding/json"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"sigs.k8s.io/yaml"
@@ -17,6 +18,11 @@ type decoded struct {
 	Embedded
 	Schema int   `json:"schema"`
 	Cells  []int `json:"cells"`
+
+	At   time.Time `json:"at"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
 }
 
 // TestJSONReason checks that the texts of three packages contain no names of Go types.
@@ -29,14 +35,20 @@ func TestJSONReason(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"a field", standard(`{"schema": "x"}`), "found string at schema"},
-		{"an item", standard(`{"cells": [1.5]}`), "found number 1.5 at cells"},
+		{"a field", standard(`{"schema": "x"}`), "found string at schema; expected a whole number"},
+		{"an item", standard(`{"cells": [1.5]}`), "found number 1.5 at cells; expected a whole number"},
 		{"the top", standard(`[]`), "found array at the top"},
-		{"an embedded field", standard(`{"end": "x"}`), "found string at end"},
-		{"a field in YAML", strictYAML("end: x"), "found string at end"},
+		{"an embedded field", standard(`{"end": "x"}`), "found string at end; expected a list"},
+		{"a field in YAML", strictYAML("end: x"), "found string at end; expected a list"},
 		{"the top in YAML", strictYAML("x"), "found string at the top"},
 		{"an unknown field in YAML", strictYAML("start: x"), `unknown field "start"`},
-		{"a number that is too large", experiment(`{"schema": 1e30}`), "found number 1e30 at /schema"},
+		{"a key twice in YAML", strictYAML("end: []\nend: []"), `line 2: key "end" already set in map`},
+		{"a list as a key in YAML", strictYAML("? [a]\n: 1"), "found a key that is a list or a mapping; expected a text"},
+		{"a syntax error in YAML", strictYAML("a: [\nb: 1"), "line 2: did not find expected ',' or ']'"},
+		{"a syntax error", standard(`#`), "found the character '#' looking for beginning of value"},
+		{"a time", standard(`{"at": "x"}`), `found "x"; expected a time such as 2006-01-02T15:04:05Z`},
+		{"a number that is too large", experiment(`{"schema": 1e30}`), "found number 1e30 at /schema; expected a whole number"},
+		{"a struct without a name", experiment(`{"spec": 1}`), "found number at /spec; expected an object"},
 		{"another top", experiment(`[]`), "found array at the top"},
 	} {
 		if got := JSONReason(test.err); got != test.want {

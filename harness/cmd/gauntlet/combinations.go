@@ -62,7 +62,7 @@ the scenarios that the seeds from 1 on generate.`,
 // command counts in how many of these scenarios each combination occurs, such as slow pods, a
 // scale operation and late watch events.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
-	if f.seeds == 0 {
+	if !cmd.Flags().Changed("seeds") {
 		if err := checkTier(cmd, len(names) > 0); err != nil {
 			return nil, err
 		}

@@ -96,6 +96,9 @@ func TestHalfWritten(t *testing.T) {
 				if err != nil {
 					said += err.Error()
 				}
+				if name == "shrink" && exitCode(exitPass, err) != exitUsage { // no run has started
+					t.Errorf("shrink: exit %d, error %v; want exit %d", exitCode(exitPass, err), err, exitUsage)
+				}
 				if said = strings.Join(strings.Fields(said), " "); !strings.Contains(said, want) { // lines are wrapped
 					t.Errorf("%s: no %q in\n%s", name, want, said)
 				}

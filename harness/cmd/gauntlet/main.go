@@ -100,9 +100,7 @@ verdict is unknown or a run was aborted; 3 the command line or an input is wrong
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newExplore(code), newBaseline(code), newMutants(code), newShrink(code), newFleet(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newValidate(), newList(), newExplain(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newSetup(), newVersion())
-	root.Version = revision
-	root.SetVersionTemplate("gauntlet {{.Version}}\n")
-	root.Flags().Bool("version", false, "print the version of gauntlet") // otherwise, cobra adds --version with the shorthand -v
+	root.Flags().Bool("version", false, "print the version of gauntlet") // the field Version of cobra would accept further arguments
 	acceptRenamedFlags(root)
 	acceptOneValue(root)
 	completeFlags(root)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -213,7 +215,7 @@ func checkKubeconfig(path string) error {
 	config, err := clientcmd.Load(content)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %w", path, err)
+		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", path, inputfile.JSONReason(err))
 	case len(config.Clusters) == 0:
 		return fmt.Errorf("--kubeconfig: %s: found no clusters; expected a kubeconfig", path)
 	}
@@ -275,11 +277,40 @@ func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, prov
 	if err != nil || provider.Capabilities.Has(cluster.OwnsControlPlane) {
 		return err
 	}
-	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
+	if f.parallel > 1 {
+		return fmt.Errorf("--parallel=%d: an existing cluster allows only 1", f.parallel)
+	}
+	if err := errors.Join(checkControllerSwitch(f.existing.ControllerSwitch), checkKubeconfig(f.existing.Kubeconfig)); err != nil {
 		return err
 	}
 	_, _, err = f.existing.Load()
 	return err
+}
+
+// checkControllerSwitch returns an error if the value of --controller-switch is no program that can
+// run. Otherwise, a wrong value would be found only if a controller is active. An empty value means
+// that the flag is not set.
+func checkControllerSwitch(program string) error {
+	if program == "" {
+		return nil
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Errorf("--controller-switch=%s: %w; expected the path or name of a program", program, lookReason(err))
+	}
+	if err := executable.Check(path); err != nil {
+		return fmt.Errorf("--controller-switch=%s: %w", program, err)
+	}
+	return nil
+}
+
+// lookReason returns the cause of an error of exec.LookPath, without the name of the program.
+func lookReason(err error) error {
+	var lookup *exec.Error
+	if errors.As(err, &lookup) {
+		return inputfile.Reason(lookup.Err)
+	}
+	return inputfile.Reason(err)
 }
 
 // newTerminal returns a terminal that prints progress messages to standard error. With --quiet, it

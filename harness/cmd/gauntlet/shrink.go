@@ -85,9 +85,9 @@ is complete, and 2 if it was interrupted.`,
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := orInterrupted(cmd.Context(), func() (*reports.Run, error) { return run.Check(path) })
 	switch {
-	case err != nil && failed == nil:
+	case err != nil && failed == nil || errors.Is(err, run.ErrUnreadable):
 		return err
-	case err != nil: // path is a run directory, but reading its history or writing its reports failed
+	case err != nil: // path is a run directory, but writing its reports failed
 		return &unfinishedError{err}
 	}
 	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
@@ -122,7 +122,12 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
 		return err // the options are wrong; no run has started
 	}
-	err = f.shrink(cmd, original)
+	prober, closeJournal, err := f.prober(cmd)
+	if err != nil {
+		return err // the journal of an earlier call is damaged; no run has started
+	}
+	defer closeJournal()
+	err = f.shrink(cmd, original, prober)
 	if err != nil && cmd.Context().Err() != nil {
 		err = errors.New("interrupted; run the same command to continue the search")
 	}
@@ -167,13 +172,8 @@ const confirmationRuns = 5
 
 // shrink searches for the smallest scenario in which the check fails, and writes the scenario to
 // smallest.yaml in f.runs.out.
-func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) error {
+func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario, prober *shrink.Prober) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	prober, closeJournal, err := f.prober(cmd)
-	if err != nil {
-		return err
-	}
-	defer closeJournal()
 	if err := prober.Calibrate(ctx, original); err != nil {
 		return fmt.Errorf("running the original scenario: %w", err)
 	}
@@ -208,7 +208,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 // and appends the result of each new run. The returned function closes the file.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: cannot create the directory of the search: %w", f.runs.out, inputfile.Reason(err))
 	}
 	path := filepath.Join(f.runs.out, f.check+".jsonl")
 	known, err := inputfile.Read(path)
@@ -226,7 +226,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	}
 	p := &shrink.Prober{Journal: lines, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
 	if err := errors.Join(journal.Truncate(int64(len(known))), p.Resume(bytes.NewReader(known))); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), journal.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s:%w", path, err), journal.Close())
 	}
 	if _, err := journal.Seek(0, 2); err != nil {
 		return nil, nil, errors.Join(err, journal.Close())

@@ -105,6 +105,9 @@ func refuseUnknownCommands(cmd *cobra.Command) {
 		if cmd.HasParent() {
 			return fmt.Errorf("%s: found no command; expected one of %s", commandWords(cmd), strings.Join(commandNames(cmd), ", "))
 		}
+		if version, err := cmd.Flags().GetBool("version"); version && err == nil {
+			return writeText(cmd, "gauntlet "+revision+"\n")
+		}
 		return cmd.Help()
 	}
 }

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -53,21 +55,30 @@ const (
 )
 
 // Resume reads the journal of an interrupted search, so that the Prober need not repeat the runs in
-// the journal. It ignores an incomplete last line.
+// the journal. It ignores an incomplete last line. An error begins with the number of the line.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
-	lines := json.NewDecoder(journal)
-	for {
-		var e entry
-		switch err := lines.Decode(&e); {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading the results of earlier runs from the journal of \"gauntlet shrink\": %w", err)
-		}
-		t := p.known[e.Scenario]
-		p.known[e.Scenario] = t.add(e.Failed)
+	content, err := io.ReadAll(journal)
+	if err != nil {
+		return err
 	}
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			return nil
+		}
+		var e entry
+		err := json.Unmarshal(line, &e)
+		if err == nil && e.Scenario == "" {
+			err = errors.New("field scenario: found no value; expected the digest of a scenario")
+		}
+		if err != nil {
+			return fmt.Errorf("%d: the line is not a valid result of a run: %s; remove the line to repeat the run", number, inputfile.JSONReason(err))
+		}
+		p.known[e.Scenario] = p.known[e.Scenario].add(e.Failed)
+	}
+	return nil
 }
 
 // add returns the counts of a scenario after one more run. The argument failed says whether the

@@ -189,7 +189,7 @@ func TestProber(t *testing.T) {
 }
 
 func TestProberBadJournal(t *testing.T) {
-	if err := new(Prober).Resume(strings.NewReader("{}\nnonsense\n")); err == nil || !strings.HasPrefix(err.Error(), "reading the results of earlier runs from the journal of \"gauntlet shrink\": ") {
+	if err := new(Prober).Resume(strings.NewReader("{\"scenario\": \"x\"}\nnonsense\n")); err == nil || !strings.HasPrefix(err.Error(), "2: the line is not a valid result of a run: ") {
 		t.Errorf("error %v", err)
 	}
 }
