@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -64,8 +66,12 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
+	files := strings.Join(rules.GetLoadingPrecedence(), ", ")
 	if config, err = loader.ClientConfig(); err != nil {
-		return nil, "", o.loadError(strings.Join(rules.GetLoadingPrecedence(), ", "), loader, err)
+		return nil, "", o.loadError(files, loader, err)
+	}
+	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
+		return nil, "", fmt.Errorf("loading the kubeconfig %s: server: found %q; expected the URL of an API server, such as https://10.0.0.1:6443", files, config.Host)
 	}
 	namespace, _, err = loader.Namespace()
 	return config, namespace, err
@@ -76,10 +82,12 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause error) error {
 	config, err := loader.RawConfig()
 	if err != nil {
-		return fmt.Errorf("loading the kubeconfig %s: %w; set --kubeconfig, --context or KUBECONFIG", files, err)
+		return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, inputfile.JSONReason(err))
 	}
 	name, known := cmp.Or(o.Context, config.CurrentContext), slices.Sorted(maps.Keys(config.Contexts))
 	switch {
+	case len(known) == 0 && !anyExists(filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))) && o.Kubeconfig == "":
+		return fmt.Errorf("loading the kubeconfig %s: no such file; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", files)
 	case len(known) == 0:
 		return fmt.Errorf("loading the kubeconfig %s: found no context; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", files)
 	case name == "":
@@ -87,5 +95,13 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 	case config.Contexts[name] == nil:
 		return fmt.Errorf("loading the kubeconfig %s: context %q does not exist; expected %s in --context", files, name, nearest.List(known, "or"))
 	}
-	return fmt.Errorf("loading the kubeconfig %s: %w; set --kubeconfig, --context or KUBECONFIG", files, cause)
+	if cluster := config.Contexts[name].Cluster; config.Clusters[cluster] == nil {
+		return fmt.Errorf("loading the kubeconfig %s: context %q: cluster: found %q, which does not exist; expected the name of a cluster in the kubeconfig", files, name, cluster)
+	}
+	return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, inputfile.JSONReason(cause))
+}
+
+// anyExists reports whether one of the files exists.
+func anyExists(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { _, err := os.Stat(path); return err == nil })
 }

@@ -23,15 +23,20 @@ func TestLoadErrors(t *testing.T) {
 		}
 		return path
 	}
-	const entries = "clusters: [{name: c, cluster: {server: https://a}}]\ncontexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}]\n"
+	const entries = "clusters: [{name: c, cluster: {server: https://a}}, {name: d, cluster: {server: foo bar}}]\n" +
+		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: lost, context: {cluster: nope}}]\n"
+	empty := write("empty", "contexts: []\n")
 	several, broken, absent := write("several", entries), write("broken", "clusters: 7\n"), filepath.Join(dir, "absent")
 	for _, test := range []struct{ name, environment, kubeconfig, context, want string }{
-		{"no file", absent, "", "", "loading the kubeconfig " + absent + ": found no context; set --kubeconfig or KUBECONFIG to the path of a kubeconfig"},
-		{"no file, but a context", absent, "", "a", "loading the kubeconfig " + absent + ": found no context; set"},
+		{"no file", absent, "", "", "loading the kubeconfig " + absent + ": no such file; set --kubeconfig or KUBECONFIG to the path of a kubeconfig"},
+		{"no file, but a context", absent, "", "a", "loading the kubeconfig " + absent + ": no such file; set"},
+		{"no context", empty, "", "", "loading the kubeconfig " + empty + ": found no context; set"},
+		{"no such cluster", several, "", "lost", "loading the kubeconfig " + several + `: context "lost": cluster: found "nope", which does not exist; expected`},
+		{"no URL", several, "", "bad", "loading the kubeconfig " + several + `: server: found "foo bar"; expected the URL of an API server`},
 		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
-		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a or b in --context`},
-		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a or b"},
-		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": "},
+		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a, b, bad or lost in --context`},
+		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a, b, bad or lost"},
+		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": found number at clusters; expected a list; set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.environment)
