@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -151,6 +152,9 @@ func (b *Baseline) write(path string, write func(string, []byte) error) error {
 	return write(path, append([]byte(header), text...))
 }
 
+// secondDocument matches a document marker that follows a line of another document.
+var secondDocument = regexp.MustCompile(`(?m)^[^#\s-].*\n(?s:.*)^---(\s|$)`)
+
 // Read returns the baseline in the YAML file at path. An error names the file, what was found and
 // what was expected.
 func Read(path string) (*Baseline, error) {
@@ -161,6 +165,12 @@ func Read(path string) (*Baseline, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, inputfile.JSONReason(err))
+	}
+	if secondDocument.Match(text) {
+		return nil, fmt.Errorf("%s: found a second YAML document; expected one document per file", path)
+	}
+	if f.Format == 0 && f.Scenario == "" && f.Runs == 0 {
+		return nil, fmt.Errorf("%s: found no fields; expected a baseline, as \"gauntlet baseline\" writes it", path)
 	}
 	if f.Format != fileFormat {
 		return nil, fmt.Errorf("%s: field format: found %d; expected %d; create the baseline again with \"gauntlet baseline\"", path, f.Format, fileFormat)

@@ -284,12 +284,17 @@ func TestFile(t *testing.T) {
 		t.Errorf("baseline (-want +got):\n%s", diff)
 	}
 	for text, want := range map[string]string{
-		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                     `field format: found 0; expected 2; create the baseline again with "gauntlet baseline"`,
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":              `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
-		"format: 2\nruns: 1\nend: {a: \"1\"}\n":                                       "field scenario: found no value; expected the name of a scenario",
-		"format: 2\nscenario: x\nend: {a: \"1\"}\n":                                   "field runs: found 0; expected at least 1",
-		"format: 2\nscenario: x\nruns: 1\n":                                           "field end (the objects at the end of a run): found no objects; expected at least one",
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n": `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 2; create the baseline again with "gauntlet baseline"`,
+		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
+		"format: 2\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
+		"format: 2\nscenario: x\nend: {a: \"1\"}\n":                                                           "field runs: found 0; expected at least 1",
+		"format: 2\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
+		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+		"":       `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
+		"null\n": `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
+		"# x\n---\nformat: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 2\n": "found a second YAML document; expected one document per file",
+		"---\n# x\nformat: 2\nscenario: x\nend: {a: \"1\"}\n":                          "field runs: found 0; expected at least 1",
+		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n":  `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

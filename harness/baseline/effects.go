@@ -31,7 +31,7 @@ func parseEffects(key, value string) (*effects, error) {
 		return nil, nil
 	}
 	var e effects
-	if n, err := fmt.Sscanf(value, effectsFormat, &e.created, &e.deleted, &e.lost); n != 3 || err != nil || e.String() != value {
+	if n, err := fmt.Sscanf(value, effectsFormat, &e.created, &e.deleted, &e.lost); n != 3 || err != nil || e.String() != value || min(e.created, e.deleted, e.lost) < 0 {
 		return nil, fmt.Errorf("effects: %s: found %q; expected numbers such as %q, or %q", key, value, effects{1, 0, 0}, Any)
 	}
 	return &e, nil

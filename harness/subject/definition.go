@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,16 @@ const (
 	healthPort  = 8081
 )
 
+// FieldError is an error about one field of a [Definition]. Path is the path of the field in a subject
+// file, such as "args[1]".
+type FieldError struct {
+	Path string
+	Err  error
+}
+
+func (e *FieldError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *FieldError) Unwrap() error { return e.Err }
+
 // Operator returns the [Target] for a program with flags of its own, such as an operator. A
 // replica of the program is ready when it watches the resources that its controllers need.
 func Operator(d Definition) (Target, error) {
@@ -102,10 +113,10 @@ func Operator(d Definition) (Target, error) {
 	}
 	for name, text := range d.Files {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {
-			return Target{}, fmt.Errorf("files: found the name %q; expected the name of a file without a directory", name)
+			return Target{}, &FieldError{"files", fmt.Errorf("found the name %q; expected the name of a file without a directory", name)}
 		}
 		if _, err := expand(text, Values{}); err != nil {
-			return Target{}, fmt.Errorf("files.%s: %w", name, err)
+			return Target{}, &FieldError{"files", fmt.Errorf("%s: %w", name, err)}
 		}
 	}
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
@@ -136,14 +147,14 @@ func (d *Definition) command(values Values) (args, env []string, err error) {
 	for i, text := range d.Args {
 		arg, err := expand(text, values)
 		if err != nil {
-			return nil, nil, fmt.Errorf("args[%d]: %w", i, err)
+			return nil, nil, &FieldError{fmt.Sprintf("args[%d]", i), err}
 		}
 		args = append(args, arg)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		value, err := expand(d.Env[name], values)
 		if err != nil {
-			return nil, nil, fmt.Errorf("env.%s: %w", name, err)
+			return nil, nil, &FieldError{"env", fmt.Errorf("%s: %w", name, err)}
 		}
 		env = append(env, name+"="+value)
 	}
@@ -180,9 +191,22 @@ func expand(text string, values Values) (string, error) {
 		err = t.Execute(&out, values)
 	}
 	if err != nil {
-		return "", fmt.Errorf("found %q; expected no template fields other than {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} and {{.Files}}: %w", text, err)
+		return "", fmt.Errorf("found %q; expected no template fields other than {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} and {{.Files}}%s", text, templateReason(err))
 	}
 	return out.String(), nil
+}
+
+// templatePattern matches the parts of an error of package template that users do not know.
+var templatePattern = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at <[^>]*>: )?`)
+
+// templateReason returns the text of an error of package template, for the end of a message. It
+// returns "" for an unknown field, because the message lists the known ones.
+func templateReason(err error) string {
+	text := templatePattern.ReplaceAllString(err.Error(), "")
+	if strings.Contains(text, "can't evaluate field") {
+		return ""
+	}
+	return ": " + text
 }
 
 // valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback

@@ -6,6 +6,7 @@
 package coverage
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -142,14 +143,19 @@ func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format,
 // JSON has another format version.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
-	if err := json.Unmarshal(data, &read); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&read); err != nil {
 		return err
 	}
 	if read.Format != format {
 		return fmt.Errorf("found a coverage table in format version %d; expected version %d", read.Format, format)
 	}
 	t.cells = map[Cell]int{}
-	for _, count := range read.Cells {
+	for i, count := range read.Cells {
+		if count.Times < 1 {
+			return fmt.Errorf("cells[%d].times: found %d; expected at least 1", i, count.Times)
+		}
 		t.cells[count.Cell] += count.Times
 	}
 	return nil

@@ -175,6 +175,14 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff(table.Counts(), read.Counts()); diff != "" || table.Sum() != read.Sum() {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
+	for text, want := range map[string]string{
+		`{"format":1,"cells":[{"fault":"x","times":-2}]}`: "cells[0].times: found -2; expected at least 1",
+		`{"format":1,"cell":[]}`:                          `unknown field "cell"`,
+	} {
+		if err := json.Unmarshal([]byte(text), new(coverage.Table)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v; want %q", text, err, want)
+		}
+	}
 	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found a coverage table in format version 2; expected version 1") {
 		t.Errorf("a table of a later format: error %v", err)
 	}

@@ -100,7 +100,7 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: expected a manifest: %w", path, document, err)
+			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", path, document, inputfile.JSONReason(err))
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if len(fields) == 0 {
@@ -109,7 +109,7 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 		if o.IsList() {
 			list, err := o.ToList()
 			if err != nil {
-				return nil, fmt.Errorf("%s, document %d: expected a list of objects: %w", path, document, err)
+				return nil, fmt.Errorf("%s, document %d: expected a list of objects: %s", path, document, inputfile.JSONReason(err))
 			}
 			for i := range list.Items {
 				objects = append(objects, &list.Items[i])

@@ -50,6 +50,9 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 		return nil, err
 	}
 	for _, o := range manifests {
+		if o.GetName() == "" && o.GetGenerateName() == "" {
+			return nil, fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
+		}
 		if err := sorted.add(o, bound); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}

@@ -11,6 +11,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -126,6 +127,9 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	}
 	deployed.serveWebhooks(&definition)
 	target, err := subject.Operator(definition)
+	if field := new(subject.FieldError); errors.As(err, &field) {
+		return nil, document.Errorf("subject."+field.Path, "%w", field.Err)
+	}
 	if err != nil {
 		return nil, document.Errorf("subject", "%w", err)
 	}

@@ -247,6 +247,7 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "widgets.yaml", widgets)
 	write(t, dir, "text.yaml", "just text")
 	write(t, dir, "nothing.yaml", "spec: {}")
+	write(t, dir, "unnamed.yaml", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}}")
 	write(t, dir, "empty/notes.txt", "")
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
@@ -258,14 +259,15 @@ func TestErrors(t *testing.T) {
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},
-		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest"},
+		{"definition without name", "subject: {exec: run, manifests: [unnamed.yaml]}", "subject.manifests: found a CustomResourceDefinition without metadata.name; expected a name"},
+		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without kind or apiVersion"},
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
 		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in subject.manifests instead"},
 		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition in subject.manifests"},
-		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected no template fields other than {{.Kubeconfig}}"},
-		{"unknown template in a file", "subject: {exec: run, manifests: [widgets.yaml], files: {a.yaml: '{{.Port}}'}}", "subject: files.a.yaml: found \"{{.Port}}\""},
-		{"file with a directory", "subject: {exec: run, manifests: [widgets.yaml], files: {../a.yaml: x}}", "subject: files: found the name \"../a.yaml\"; expected the name of a file without a directory"},
+		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", ":1:56: subject.args[0]: found \"{{.Port}}\"; expected no template fields other than {{.Kubeconfig}}"},
+		{"unknown template in a file", "subject: {exec: run, manifests: [widgets.yaml], files: {a.yaml: '{{.Port}}'}}", ":1:56: subject.files: a.yaml: found \"{{.Port}}\""},
+		{"file with a directory", "subject: {exec: run, manifests: [widgets.yaml], files: {../a.yaml: x}}", ":1:56: subject.files: found the name \"../a.yaml\"; expected the name of a file without a directory"},
 		{"unknown kind", "subject: {exec: run}\noperator:\n  controllers: [{name: widget, kind: Widget}]\n", `:3:38: operator.controllers[0].kind: found "Widget"; expected a kind of operator.kinds`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
