@@ -117,7 +117,9 @@ func (p *Publish) validate(v *validator, path string) {
 	if p.Type != "" {
 		oneOf(v, path+".type", p.Type, ClusterIP, NodePort, ExternalName)
 	}
-	v.check((p.Type == ExternalName) == (p.ExternalName != ""), path+".externalName",
+	v.check(p.Type != ExternalName || p.ExternalName != "", path+".externalName",
+		"found nothing with type %s; expected a domain such as example.com", ExternalName)
+	v.check(p.Type == ExternalName || p.ExternalName == "", path+".externalName",
 		"found externalName %.80q with type %q; expected an externalName only with type %s", p.ExternalName, p.Type, ExternalName)
 	v.externalName(path, p.ExternalName)
 	v.ports(path, p.Ports)

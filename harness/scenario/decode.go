@@ -150,12 +150,18 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 		into.SetFloat(number)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		number, ok := toInt(from.value)
+		if text, ok := from.value.(string); ok && longNumber.MatchString(text) {
+			return d.source.errorAt(from.position, path, "found %s; expected a number from %d to %d", text, math.MinInt64, math.MaxInt64)
+		}
 		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
 			return d.mismatch(from, path, "a whole number")
 		}
 		into.SetInt(number)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		number, ok := toUint(from.value)
+		if text, ok := from.value.(string); ok && longNumber.MatchString(text) {
+			return d.source.errorAt(from.position, path, "found %s; expected a number from 0 to %d", text, uint64(math.MaxUint64))
+		}
 		if !ok || from.leadingZero != "" || into.OverflowUint(number) {
 			return d.mismatch(from, path, "a whole number, 0 or more")
 		}
@@ -165,6 +171,9 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	}
 	return nil
 }
+
+// longNumber matches a number that does not fit into 64 bits. The YAML library takes it for a text.
+var longNumber = regexp.MustCompile(`^[-+]?[0-9]{19,40}$`)
 
 // mismatch returns an error that says what the file has at path and what it should have. An
 // example is "found 7; expected a duration such as 500ms".

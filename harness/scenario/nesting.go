@@ -38,8 +38,7 @@ type nesting struct {
 // depth returns the nesting depth of the innermost mapping or list. That of the root is 0.
 func (n *nesting) depth() int { return len(n.columns) + n.flow - 1 }
 
-// token reads the next token: a quoted or plain text, a comment, a block text, or a single
-// character such as a bracket.
+// token reads the next token: a text, a comment, or a single character such as a bracket.
 func (n *nesting) token() {
 	switch c := n.data[n.at]; {
 	case c == '\n':

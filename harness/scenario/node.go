@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -70,6 +71,12 @@ func (n *node) describe() string {
 		return "a mapping"
 	case sequence:
 		return "a list"
+	case float64:
+		text := fmt.Sprint(v)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0" // 4.0 is no whole number in YAML
+		}
+		return text
 	default:
 		return fmt.Sprint(v)
 	}

@@ -24,10 +24,12 @@ func (v *validator) workload(steps []Step) {
 		v.steps("workload", steps)
 	}
 	objects := map[Target]*object{}
+	valid := !v.invalid("workload")
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)
+		before := len(v.errs)
 		v.step(path, step)
-		if !v.invalid("workload") { // presence cannot check an invalid step, nor the steps after it
+		if valid = valid && len(v.errs) == before; valid { // presence cannot check an invalid step, nor the steps after it
 			v.presence(path, i, step, objects)
 		}
 	}
