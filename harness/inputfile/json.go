@@ -9,9 +9,9 @@ import (
 
 // These patterns match the errors of JSON and YAML packages.
 var (
-	// structPattern matches the error of encoding/json about a value of the wrong type, such as
-	// "json: cannot unmarshal string into Go struct field file.Baseline.end of type int". The groups
-	// are the value that was found, its place in the text, and the Go type.
+	// structPattern matches the error of encoding/json about a value of the wrong type. An example
+	// is "json: cannot unmarshal string into Go struct field file.Baseline.end of type int". The
+	// groups are the value that was found, its place in the text, and the Go type.
 	structPattern = regexp.MustCompile(`(?s)cannot unmarshal (.+?) into Go (?:struct field [^. ]*\.?(\S*) of|value of) type (.+)`)
 	// pointerPattern matches the same error of go-json-experiment, such as "json: cannot unmarshal
 	// JSON number 1e30 into Go int within "/at"". The groups are the value, the Go type, and the
@@ -28,9 +28,9 @@ var (
 	packagePattern = regexp.MustCompile(`\b(error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(: unmarshal errors)?:\s+`)
 )
 
-// JSONReason returns the text of an error of a JSON or YAML package, in one line and without the
-// names of Go types. Users do not know these types. An example is "found string at end; expected a
-// whole number".
+// JSONReason returns the text of an error of a JSON or YAML package in one line. The text has no
+// names of Go types, which users do not know. An example is "found string at end; expected a whole
+// number".
 func JSONReason(err error) string {
 	text := err.Error()
 	if match := structPattern.FindStringSubmatch(text); match != nil {

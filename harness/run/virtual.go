@@ -49,7 +49,7 @@ func (o *Options) checkVirtual() error {
 		set  bool
 		what string
 	}{
-		{o.KeepUp != nil, "--keep (Options.KeepUp)"},
+		{o.KeepUp != nil, "--keep"},
 		{o.Scenario.ExternalWorkload != nil, "externalWorkload"},
 		{o.Direct, "Options.Direct"},
 	} {

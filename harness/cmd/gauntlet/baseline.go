@@ -185,7 +185,7 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 	}
 	b, err := baseline.Read(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--baseline: %w", err)
 	}
 	if name := scenarios[0].Name; b.Scenario != name {
 		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected the baseline of scenario %s", path, b.Scenario, name)

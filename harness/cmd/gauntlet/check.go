@@ -73,7 +73,7 @@ func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdict
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
-			return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
+			return &unfinishedError{err}
 		}
 	}
 	if len(all) == 0 {

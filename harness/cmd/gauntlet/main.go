@@ -40,7 +40,7 @@ func main() {
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
 	if err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(err.Error()))
+		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(escapeArguments(err.Error(), os.Args)))
 	}
 	stop()
 	os.Exit(exitCode(code, err))

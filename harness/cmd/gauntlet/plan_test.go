@@ -62,7 +62,7 @@ func TestDryRunRefuses(t *testing.T) {
 		{[]string{"burst", "--subject=exec:/bin/true", "--provider=virtual"}, "subject exec:/bin/true: found provider virtual"},
 		{[]string{"burst", "--subject=image:x:y"}, "subject image:x:y requires a provider with"},
 		{[]string{"burst", "--subject=none.yaml", "--provider=virtual"}, `--subject=none.yaml requires a provider with "local processes that run the subject"; expected --provider=embedded`},
-		{[]string{"burst", "--keep", "--provider=virtual"}, "--keep (Options.KeepUp) has no effect on the provider virtual"},
+		{[]string{"burst", "--keep", "--provider=virtual"}, "--keep has no effect on the provider virtual"},
 		{[]string{"burst", "--out=plan_test.go"}, "--out=plan_test.go: found a file; expected a directory"},
 		{[]string{external}, "externalWorkload: found no Options.Workload"},
 		{[]string{external, "--provider=virtual"}, "externalWorkload has no effect on the provider virtual"},

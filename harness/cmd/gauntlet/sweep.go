@@ -70,6 +70,6 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	}
 	f.runs.announce(cmd, "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
 	return f.runCampaign(cmd, "seeds", campaign.Options{
-		Series: seriesOfRounds(f.from, f.to, round), Planned: int(min(f.to-f.from, math.MaxInt32)+1) * len(f.subjects),
+		Series: seriesOfRounds(f.from, f.to, round), Planned: int(min(f.to-f.from+1, uint64(math.MaxInt/len(f.subjects)))) * len(f.subjects),
 	})
 }

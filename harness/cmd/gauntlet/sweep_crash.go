@@ -118,6 +118,9 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
+	if f.from > len(writes) {
+		return nil, &unfinishedError{fmt.Errorf("--from=%d: found %d writes of subject %s; expected at most this number", f.from, len(writes), subject)}
+	}
 	f.runs.announce(cmd, "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
 		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.faults, ", "))
 	var disturbed []*scenario.Scenario

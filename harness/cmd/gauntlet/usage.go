@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +31,41 @@ func runRoot(ctx context.Context, root *cobra.Command) error {
 	root.InitDefaultCompletionCmd()
 	refuseBadUsage(root)
 	if err := root.ExecuteContext(ctx); err != nil {
-		return err
+		return groupError(err)
 	}
 	return out.err
+}
+
+// These patterns match errors of package cobra about several flags. The group is a list of flags.
+var (
+	exclusivePattern = regexp.MustCompile(`^if any flags in the group \[[^]]*\] are set none of the others can be; \[([^]]*)\] were all set$`)
+	requiredPattern  = regexp.MustCompile(`^required flag\(s\) "([^"]*)"`)
+)
+
+// groupError converts an error of package cobra about several flags to a message in this project's
+// style. It returns any other error unchanged.
+func groupError(err error) error {
+	if match := exclusivePattern.FindStringSubmatch(err.Error()); match != nil {
+		return fmt.Errorf("found --%s; use at most one of these flags", strings.Join(strings.Fields(match[1]), " and --"))
+	}
+	if match := requiredPattern.FindStringSubmatch(err.Error()); match != nil {
+		return fmt.Errorf("--%s: found no value; expected one, such as --%[1]s=VALUE", match[1])
+	}
+	return err
+}
+
+// escapeArguments replaces line breaks in a message by \n if they come from an argument of the command
+// line, such as the path of a file. Each message then has one line.
+func escapeArguments(text string, args []string) string {
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, part := range []string{arg, value} {
+			if strings.Contains(strings.TrimSpace(part), "\n") {
+				text = strings.ReplaceAll(text, part, strings.ReplaceAll(part, "\n", `\n`))
+			}
+		}
+	}
+	return text
 }
 
 // standardOutput writes to the standard output of gauntlet. It keeps the error of the first failed
@@ -181,10 +214,12 @@ func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 			quoted = append(quoted, fmt.Sprintf("%q", arg))
 		}
 		found, suggestion := "", ""
-		switch len(args) {
-		case 0:
+		switch empty := slices.Index(args, ""); {
+		case empty >= 0:
+			found = fmt.Sprintf("an empty argument in position %d", empty+1)
+		case len(args) == 0:
 			found = "no argument"
-		case 1:
+		case len(args) == 1:
 			found, suggestion = "the argument "+quoted[0], nearest.Suggestion(args[0], cmd.ValidArgs)
 		default:
 			found = fmt.Sprintf("%d arguments (%s)", len(args), strings.Join(quoted, ", "))
