@@ -54,8 +54,8 @@ func groupError(err error) error {
 	return err
 }
 
-// escapeArguments replaces line breaks in a message by \n if they come from an argument of the command
-// line, such as the path of a file. Each message then has one line.
+// escapeArguments replaces line breaks in a message by \n if an argument of the command line has
+// them. Such an argument is, for example, the path of a file. Each message then has one line.
 func escapeArguments(text string, args []string) string {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
