@@ -84,6 +84,9 @@ func findHistories(dirs []string) ([]string, error) {
 	for _, dir := range dirs {
 		file := run.HistoryFile(dir)
 		if _, err := os.Stat(file); err == nil { // dir is a run directory, even if it has no verdicts yet
+			if err := checkEnded(dir); err != nil {
+				return nil, err
+			}
 			files = append(files, file)
 		} else {
 			campaigns = append(campaigns, dir)
@@ -108,6 +111,19 @@ func findHistories(dirs []string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
+}
+
+// checkEnded returns an error if another command uses a run directory, for example because the run
+// has not ended.
+func checkEnded(dir string) error {
+	unlock, err := run.Lock(dir)
+	if err == nil {
+		unlock()
+	}
+	if errors.Is(err, run.ErrInUse) {
+		return err
+	}
+	return nil // the file system may not support locks
 }
 
 // checkCoverageOut returns an error if path is an existing file that is not a coverage table.

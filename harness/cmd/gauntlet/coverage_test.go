@@ -1,14 +1,32 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
+
+// TestCoverageOfRunInProgress checks that "gauntlet coverage" refuses a run that has not ended.
+func TestCoverageOfRunInProgress(t *testing.T) {
+	dir := statusRun(t)
+	unlock, err := run.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := findHistories([]string{dir}); !errors.Is(err, run.ErrInUse) {
+		t.Errorf("error %v; want %v", err, run.ErrInUse)
+	}
+	unlock()
+	if _, err := findHistories([]string{dir}); err != nil {
+		t.Errorf("error %v after the end of the run", err)
+	}
+}
 
 // TestCoverageOfDeletedRun checks that "gauntlet coverage" skips a run of a campaign whose directory
 // does not exist.

@@ -28,7 +28,7 @@ type Outcome struct {
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
 	// Failed has the runs that show a failure, in the order in which they started. A run whose
-	// reports can no longer be read has only its verdict, its reason and its directory.
+	// reports can no longer be read has only its verdict, its reason, its subject and its directory.
 	Failed []reports.Run
 	// Unreadable has the directories of failed runs whose reports can no longer be read.
 	Unreadable []string
@@ -70,7 +70,7 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	runs, err := reports.ReadDirectory(r.Directory)
 	if err != nil {
 		o.Unreadable = append(o.Unreadable, r.Directory)
-		runs = []reports.Run{{Scenario: r.Trial, Directory: r.Directory}}
+		runs = []reports.Run{{Scenario: r.Trial, Subject: o.Plan.Baseline.Subject, Directory: r.Directory}}
 	}
 	for _, run := range runs {
 		own := run.WithoutFailuresOf(o.Baseline)
