@@ -188,4 +188,26 @@ var endpoints = []mutant.Mutant{
 		Scenarios:   []string{"orphan-endpoints"},
 		Checks:      []string{"orphan-endpoints"},
 	},
+	{
+		ID: "own-annotations-dropped", Base: mutant.Ours,
+		Description: "An update of Endpoints removes the annotations of users.",
+		Edits:       []mutant.Edit{edit(endpointsPlan, `		current.ObjectMeta.DeepCopyInto(&next.ObjectMeta)`, `		next.UID, next.ResourceVersion = current.UID, current.ResourceVersion`)},
+		Scenarios:   []string{"annotated-endpoints"},
+		Checks:      []string{"addresses"},
+	},
+	{
+		ID: "own-tombstone-lost", Base: mutant.Ours,
+		Description: "The controller ignores deletions of Services and Endpoints that it learns of only from a list.",
+		Edits:       []mutant.Edit{edit(endpointsHandlers, `	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)`, `	changed, ok := object.(metav1.Object)`)},
+		Scenarios:   []string{"missed-deletes"},
+		Checks:      []string{"endpoints-exact", "orphan-endpoints"},
+	},
+	{
+		ID: "own-leftover-not-retried", Base: mutant.Ours,
+		Description: "The controller does not retry a failed delete of Endpoints without a Service.",
+		Edits: []mutant.Edit{edit(endpointsSync, `		return fmt.Errorf("deleting orphaned Endpoints %s: %w", key, err)`, `		klog.FromContext(ctx).Error(err, "Deleting orphaned Endpoints failed")
+		return nil`)},
+		Scenarios: []string{"failed-deletes"},
+		Checks:    []string{"orphan-endpoints"},
+	},
 }

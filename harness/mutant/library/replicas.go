@@ -350,4 +350,91 @@ var replicas = []mutant.Mutant{
 		Scenarios:   []string{"outage"},
 		Checks:      []string{"converged"},
 	},
+	{
+		ID: "own-adopts-unblocked", Base: mutant.Ours,
+		Description: "The controllerRef of an adopted pod has no blockOwnerDeletion.",
+		Edits: []mutant.Edit{edit(claim, `err := c.patch(ctx, child, []any{*metav1.NewControllerRef(c.Owner, c.GVK)})`, `ref := metav1.NewControllerRef(c.Owner, c.GVK)
+	ref.BlockOwnerDeletion = nil
+	err := c.patch(ctx, child, []any{*ref})`)},
+		Scenarios: []string{"orphaned-pods"},
+		Checks:    []string{"ownership"},
+	},
+	{
+		ID: "own-volumes-lost", Base: mutant.Ours,
+		Description: "The controller creates pods without the volumes of the template.",
+		Edits: []mutant.Edit{edit(podControl, `	template = template.DeepCopy()
+`, `	template = template.DeepCopy()
+	template.Spec.Volumes = nil
+`)},
+		Scenarios: []string{"pod-specs"},
+		Checks:    []string{"matches-template"},
+	},
+	{
+		ID: "own-delete-of-gone-reported", Base: mutant.Ours,
+		Description: "The controller emits an event about a delete before it sends the delete.",
+		Edits: []mutant.Edit{
+			edit(podControl, `	err := c.client.CoreV1().Pods(pod.Namespace).Delete(`, `	c.events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %s", pod.Name)
+	err := c.client.CoreV1().Pods(pod.Namespace).Delete(`),
+			edit(podControl, `	c.events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %s", pod.Name)
+	return nil`, `	return nil`),
+		},
+		Scenarios: []string{"api-errors"},
+		Checks:    []string{"events"},
+	},
+	{
+		ID: "own-adopts-for-terminating", Base: mutant.Ours,
+		Description: "Before an adoption, the controller does not look whether the owner on the API server is terminating.",
+		Edits: []mutant.Edit{edit(claim, `	if live.GetDeletionTimestamp() != nil {
+		return fmt.Errorf`, `	if live.GetDeletionTimestamp() != nil && c.Owner.GetDeletionTimestamp() != nil {
+		return fmt.Errorf`)},
+		Scenarios: []string{"stale-owners"},
+		Checks:    []string{"ownership"},
+	},
+	{
+		ID: "own-labels-unnoticed", Base: mutant.Ours,
+		Description: "New labels of a pod do not enqueue its owner.",
+		Edits:       []mutant.Edit{edit(replicaHandlers, `|| !maps.Equal(old.Labels, pod.Labels)`, `|| len(old.Labels) != len(pod.Labels) && !maps.Equal(old.Labels, pod.Labels)`)},
+		Scenarios:   []string{"single-events"},
+		Checks:      []string{"converged"},
+	},
+	{
+		ID: "own-succeeded-active", Base: mutant.Ours,
+		Description: "A pod in the phase Succeeded counts as active.",
+		Edits:       []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed`)},
+		Scenarios:   []string{"single-events"},
+		Checks:      []string{"converged"},
+	},
+	{
+		ID: "own-live-generation", Base: mutant.Ours,
+		Description: "After a conflict, the controller reports the generation of the version that it has read, not of the one it has handled.",
+		Edits: []mutant.Edit{edit(replicaStatus, `	status := result.status(base.Status, c.traits.CountsTerminating)
+`, `	status := result.status(base.Status, c.traits.CountsTerminating)
+	status.ObservedGeneration = base.Object.GetGeneration()
+`)},
+		Scenarios: []string{"watch-delay-owners"},
+		Checks:    []string{"status"},
+	},
+	{
+		ID: "own-failure-always-create", Base: mutant.Ours,
+		Description: "The condition ReplicaFailure has the reason FailedCreate after failed deletes, too.",
+		Edits:       []mutant.Edit{edit(replicaStatus, `reason = podcontrol.FailedDelete`, `reason = podcontrol.FailedCreate`)},
+		Scenarios:   []string{"failed-deletes"},
+		Checks:      []string{"status"},
+	},
+	{
+		ID: "own-recreated-keeps-expectations", Base: mutant.Ours,
+		Description: "If an owner is deleted and recreated while the watch is interrupted, the new one inherits the expectations.",
+		Edits: []mutant.Edit{
+			edit(replicaHandlers, `	if before.UID != after.UID {
+		c.forget(before)
+	}
+	c.loop.Add(after.Key)`, `	_ = before
+	c.loop.Add(after.Key)`),
+			edit(expectations, `if e := t.byKey[owner.Key]; e != nil && e.uid == owner.UID {
+		change(e)`, `if e := t.byKey[owner.Key]; e != nil {
+		change(e)`),
+		},
+		Scenarios: []string{"recreated-unseen"},
+		Checks:    []string{"converged"},
+	},
 }
