@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ type eventSubject struct {
 	about  types.UID // empty for a deleted pod, because its owner may be unknown
 	reason string
 	name   string
-	// from and to are spec.replicas before and after a scaling. The former is -1 if it is unknown.
+	// from and to are spec.replicas before and after a scaling, or unknownSize.
 	from, to int
 }
 
@@ -74,10 +75,19 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 	if answered := m.answered; answered != nil && answered.response.OK() {
 		checker.remember(m, answered)
 	}
-	if c := m.sent; c != nil && r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource) {
+	c := m.sent
+	switch {
+	case c == nil:
+	case r.Request.Verb == "create" && r.Request.Object != nil && isEvents(r.Request.Resource):
 		checker.examine(m, c.process, r.Request)
+	case c.rollout != nil && c.scaling == nil && r.Request.Resource == objects.ReplicaSetResource && r.Request.IsWrite():
+		checker.store(m, c.process, eventSubject{c.rollout.uid, scaledReason, r.Request.Name, unknownSize, unknownSize})
 	}
 }
+
+// unknownSize is spec.replicas in an eventSubject if the checker does not know the number. The model
+// does not know the numbers of a scaling if the ReplicaSet is not in the cache yet.
+const unknownSize = -1
 
 // isEvents reports whether a resource is events, in the core API group or in events.k8s.io.
 func isEvents(resource string) bool {
@@ -97,17 +107,20 @@ func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 	default:
 		return
 	}
-	writes := checker.written[c.process]
+	checker.store(m, c.process, subject)
+}
+
+// store adds a write of a process. It forgets the writes of processes that have ended, and old writes if
+// there are too many.
+func (checker *eventsChecker) store(m *Model, p *process, subject eventSubject) {
+	writes := checker.written[p]
 	if writes == nil {
+		maps.DeleteFunc(checker.written, func(p *process, _ map[eventSubject]time.Duration) bool { return p.ended })
 		writes = map[eventSubject]time.Duration{}
-		checker.written[c.process] = writes
+		checker.written[p] = writes
 	}
 	if len(writes) >= writesMax {
-		for each, at := range writes {
-			if m.now-at > eventDelayMax {
-				delete(writes, each)
-			}
-		}
+		maps.DeleteFunc(writes, func(_ eventSubject, at time.Duration) bool { return m.now-at > eventDelayMax })
 	}
 	writes[subject] = m.now
 }
@@ -187,11 +200,12 @@ func (checker *eventsChecker) expected(p *process, about types.UID, reason, mess
 	from, _ := strconv.Atoi(parts[3]) // the expression admits only digits
 	to, _ := strconv.Atoi(parts[4])
 	_, exact := writes[eventSubject{about, reason, parts[2], from, to}]
-	_, similar := writes[eventSubject{about, reason, parts[2], -1, to}]
+	_, similar := writes[eventSubject{about, reason, parts[2], unknownSize, to}]
+	_, unknown := writes[eventSubject{about, reason, parts[2], unknownSize, unknownSize}]
 	switch {
 	case (parts[1] == "up") != (to > from) || to == from:
 		return "up if the number increases, and down if it decreases"
-	case !exact && !similar:
+	case !exact && !similar && !unknown:
 		return "the numbers of a scaling of this ReplicaSet that the process has sent"
 	}
 	return ""

@@ -97,6 +97,12 @@ func TestEventsAboutScaling(t *testing.T) {
 			h.createReplicaSet("web", "v1", 3).applyAndAnswer()
 			h.emit(kube.Deployment, d, "Normal", reason, "Scaled up replica set web-v1 from 0 to 3")
 		}},
+		{name: "reports a scaling of a ReplicaSet that is not in its cache yet", want: Pass, build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, rollingUpdate(5, 5))
+			set := h.createReplicaSet("web", "v1", 3).applyAndAnswer()
+			h.resize(set, 5).applyAndAnswer()
+			h.emit(kube.Deployment, d, "Normal", reason, "Scaled up replica set web-v1 from 3 to 5")
+		}},
 		{name: "reports another former number", want: Fail, evidence: `"Scaled down replica set web-v1 from 9 to 8"`, build: func(h *historyBuilder) {
 			h.emit(kube.Deployment, scaled(h), "Normal", reason, "Scaled down replica set web-v1 from 9 to 8")
 		}},
