@@ -37,7 +37,7 @@ func widgetObject(version history.Version) history.Object {
 	return history.Object{
 		Ref:     history.Ref{Resource: "widgets.example.com", Namespace: "ns", Name: "w", UID: "u", Version: version},
 		Created: time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC),
-		Owners:  []history.Owner{{Kind: "Gadget", Name: "g", UID: "v", Controller: true}},
+		Owners:  []history.Owner{{Kind: "Gadget", Name: "g", UID: "v", Controller: true, DoesNotBlock: true}},
 		Body:    json.RawMessage(`{"spec":{"size":3},"status":{"observedGeneration":1}}`),
 	}
 }

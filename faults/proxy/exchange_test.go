@@ -61,6 +61,7 @@ func TestCreate(t *testing.T) {
 						Owners: []history.Owner{{Kind: "ReplicationController", Name: "web", UID: "uid-web", Controller: true}},
 						Body:   json.RawMessage(`{"spec":{"containers":[{"name":"main","image":"pause","resources":{}}]},"status":{}}`),
 					},
+					PodSpec: json.RawMessage(`{"containers":[{"name":"main","image":"pause","resources":{}}]}`),
 				}},
 				{Seq: 2, Response: &history.Response{ID: 1, Code: 201, ServerCode: 201, Reached: true, Object: &answered}},
 			}
