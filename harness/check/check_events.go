@@ -85,10 +85,6 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// unknownSize is spec.replicas in an eventSubject if the checker does not know the number. The model
-// does not know the numbers of a scaling if the ReplicaSet is not in the cache yet.
-const unknownSize = -1
-
 // isEvents reports whether a resource is events, in the core API group or in events.k8s.io.
 func isEvents(resource string) bool {
 	return resource == "events" || resource == "events.events.k8s.io"

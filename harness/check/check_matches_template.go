@@ -42,11 +42,10 @@ func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecke
 // createdObject is a pod or ReplicaSet that a process creates, together with the contents that
 // its owner allows.
 type createdObject struct {
-	kindName string      // kind of the object for evidence: "pod" or "ReplicaSet"
-	owner    history.Ref // the owner for which the process creates the object
-	kind     string      // kind of the owner
-	request  *history.Request
-	object   *history.Object // the object in the request
+	kindName string           // kind of the object for evidence: "pod" or "ReplicaSet"
+	owner    history.Ref      // the owner for which the process creates the object
+	kind     string           // kind of the owner
+	request  *history.Request // the create; it contains the object
 	decoder  *objects.Decoder
 	allowed  []desiredContent // the content that each cached version of the owner requires, oldest first
 	// compare returns a description of the difference between the object and one desired
@@ -67,7 +66,7 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	if c == nil || r.Request.Verb != "create" || r.Request.Object == nil {
 		return
 	}
-	created := &createdObject{request: r.Request, object: r.Request.Object, decoder: m.decoder}
+	created := &createdObject{request: r.Request, decoder: m.decoder}
 	switch {
 	case c.verb == callCreatePod && c.ownerState.owner() != nil:
 		o := c.ownerState.owner()
@@ -131,12 +130,12 @@ func (created *createdObject) problem() string {
 // ownerMismatch describes a wrong namespace or wrong ownerReferences of the object. It returns
 // "" if the namespace and the ownerReferences are right.
 func (created *createdObject) ownerMismatch() string {
-	if created.object.Namespace != "" && created.object.Namespace != created.owner.Namespace {
-		return fmt.Sprintf("in namespace %s", created.object.Namespace)
+	if created.request.Object.Namespace != "" && created.request.Object.Namespace != created.owner.Namespace {
+		return fmt.Sprintf("in namespace %s", created.request.Object.Namespace)
 	}
 	want := history.Owner{Kind: created.kind, Name: created.owner.Name, UID: created.owner.UID, Controller: true}
-	if len(created.object.Owners) != 1 || created.object.Owners[0] != want {
-		return fmt.Sprintf("with ownerReferences %+v, not only %+v", created.object.Owners, want)
+	if len(created.request.Object.Owners) != 1 || created.request.Object.Owners[0] != want {
+		return fmt.Sprintf("with ownerReferences %+v, not only %+v", created.request.Object.Owners, want)
 	}
 	return ""
 }
@@ -149,7 +148,7 @@ const nameLengthMax = 253
 // podMismatch describes the first difference between the pod and its template (contract
 // ReplicaSet 11). It returns "" if the pod matches.
 func (created *createdObject) podMismatch(desired desiredContent) string {
-	pod, want := created.object, desired.Content
+	pod, want := created.request.Object, desired.Content
 	switch {
 	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < nameLengthMax:
 		return fmt.Sprintf("with generateName %q, not %q", pod.GenerateName, created.owner.Name+"-")
@@ -186,13 +185,13 @@ func specMismatch(pod, template map[string]string) string {
 // replicaSetMismatch describes the first difference between a ReplicaSet and its Deployment's
 // template and annotations (contract Deployment 3, 19). It returns "" if the ReplicaSet matches.
 func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
-	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.object)
+	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.request.Object)
 	if err != nil {
 		return ""
 	}
 	hash := set.Labels[objects.PodTemplateHashLabel]
 	selected, _ := set.Selector.RequiresExactMatch(objects.PodTemplateHashLabel)
-	_, applied := created.object.Annotations[objects.LastAppliedAnnotation]
+	_, applied := created.request.Object.Annotations[objects.LastAppliedAnnotation]
 	switch {
 	case !set.Template.Same(desired.Template):
 		return fmt.Sprintf("with template %s, not %s", set.Template.Text, desired.Text)
@@ -204,8 +203,8 @@ func (created *createdObject) replicaSetMismatch(desired desiredContent) string 
 		return fmt.Sprintf("with minReadySeconds %.0f, but its Deployment has %.0f", set.MinReady.Seconds(), desired.minReady.Seconds())
 	case hash == "" || set.Template.Hash != hash || selected != hash:
 		return fmt.Sprintf("with label %s=%q, but %q in its template and %q in its selector", objects.PodTemplateHashLabel, hash, set.Template.Hash, selected)
-	case !strings.HasPrefix(created.object.Name, created.owner.Name+"-"):
-		return fmt.Sprintf("with name %q, not %s-<hash>", created.object.Name, created.owner.Name)
+	case !strings.HasPrefix(created.request.Object.Name, created.owner.Name+"-"):
+		return fmt.Sprintf("with name %q, not %s-<hash>", created.request.Object.Name, created.owner.Name)
 	}
 	return ""
 }

@@ -459,14 +459,14 @@ type class struct {
 }
 
 // classOf returns the class of a pod: node assignment, phase, readiness and pod-deletion-cost.
-func classOf(p *objects.Pod) class { return class{p.Assigned, p.PhaseIndex, p.Ready, p.DeletionCost} }
+func classOf(p *objects.Pod) class { return class{p.Assigned(), p.PhaseIndex, p.Ready, p.DeletionCost} }
 
 // compareClass compares two pods by class: node assignment, phase, readiness and
 // pod-deletion-cost. The result is negative if scale-down deletes p first, and 0 if the classes
 // are equal.
 func compareClass(p, other *objects.Pod) int {
 	return cmp.Or(
-		compareBool(p.Assigned, other.Assigned),
+		compareBool(p.Assigned(), other.Assigned()),
 		cmp.Compare(p.PhaseIndex, other.PhaseIndex),
 		compareBool(p.Ready, other.Ready),
 		cmp.Compare(p.DeletionCost, other.DeletionCost),
@@ -482,7 +482,7 @@ func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
 		return ""
-	case p.Assigned != other.Assigned:
+	case p.Assigned() != other.Assigned():
 		return "is not assigned to a node"
 	case p.PhaseIndex != other.PhaseIndex:
 		return "is " + objects.Phases[p.PhaseIndex]

@@ -152,7 +152,7 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	c.fromVersion = from
 	s := c.rollout.newScaling(r.Name, cached.Template, from, to)
 	s.cached = cached.Replicas
-	s.from = -1
+	s.from = unknownSize
 	if base := objects.Cached[objects.Owner](p.view.decoder, cached.UID, from); base != nil {
 		s.from = base.Replicas
 	}

@@ -16,8 +16,8 @@ type scaling struct {
 	name    string        // the name of the ReplicaSet whose spec.replicas is set
 	creates bool          // true if the write creates the ReplicaSet
 	to      int           // the new spec.replicas
-	// from is spec.replicas in the version on which the write is based, or -1 if the version is
-	// unknown. It is 0 for a create.
+	// from is spec.replicas in the version on which the write is based, or unknownSize if the version
+	// is unknown. It is 0 for a create.
 	from int
 	// cached is spec.replicas in the newest cached version of the ReplicaSet, whoever controls it. It
 	// is 0 for a create. The states in replicaSetStates lack a ReplicaSet that the Deployment has just
@@ -37,6 +37,10 @@ type scaling struct {
 	// resourceVersion.
 	stale bool
 }
+
+// unknownSize stands for a spec.replicas that the model does not know. For example, the ReplicaSet may
+// not be in the cache yet.
+const unknownSize = -1
 
 // newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name and pod
 // template. The parameter base is the version of the ReplicaSet that the process had read before,

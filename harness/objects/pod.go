@@ -28,13 +28,15 @@ type Pod struct {
 // fields Pod.Ready and Pod.ReadySince also decide this. The statement ReplicaSet 10 in
 // controllers/CONTRACT.md specifies the order.
 type DeletionOrder struct {
-	Assigned     bool // the pod is assigned to a node
-	Node         string
-	PhaseIndex   int // index of the pod's phase in Phases; 0 if Phases does not contain the phase
-	DeletionCost int // value of PodDeletionCostAnnotation; 0 if the annotation is absent
-	Restarts     int // highest restart count among the pod's containers
+	Node         string // the node to which the pod is assigned; empty if it is assigned to none
+	PhaseIndex   int    // index of the pod's phase in Phases; 0 if Phases does not contain the phase
+	DeletionCost int    // value of PodDeletionCostAnnotation; 0 if the annotation is absent
+	Restarts     int    // highest restart count among the pod's containers
 	Created      time.Time
 }
+
+// Assigned reports whether the pod is assigned to a node.
+func (o DeletionOrder) Assigned() bool { return o.Node != "" }
 
 // Phases lists the phases of a pod that has not ended, in the order in which a scale-down deletes
 // pods. A scale-down deletes Pending pods first, and Running pods last.
@@ -95,7 +97,6 @@ func decodePod(o *history.Object) (*Pod, error) {
 		}
 	}
 	p.DeletionOrder = DeletionOrder{
-		Assigned:     body.Spec.NodeName != "",
 		Node:         body.Spec.NodeName,
 		PhaseIndex:   max(0, slices.Index(Phases, p.Phase)),
 		DeletionCost: int(WholeNumber(o.Annotations[PodDeletionCostAnnotation], 0)),
