@@ -155,6 +155,7 @@ var All = []Check{
 	addressesCheck,
 	endpointsExactCheck,
 	orphanEndpointsCheck,
+	lateSyncCheck,
 	noLostUpdateCheck,
 	noStaleDeleteCheck,
 	sameEndStateCheck,

@@ -1,13 +1,6 @@
 package check
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
-)
+import "github.com/kube-gauntlet/gauntlet/harness/kube"
 
 // convergedCheck demands that each ReplicaSet and ReplicationController gets the right pods and
 // status after the faults are healed.
@@ -28,32 +21,5 @@ var convergedCheck = Check{
 // newConvergedChecker returns a checker that reports ReplicaSets and ReplicationControllers that
 // do not converge in time.
 func newConvergedChecker(s Settings) Checker {
-	backingOff := newBackingOffKeys()
-	return newConvergenceChecker(s, convergingKind{
-		noneReason: "no ReplicaSet or ReplicationController existed at the end of the run",
-		changed: func(state *objectSet) bool {
-			for uid := range state.changedObjects {
-				if state.owners[uid] != nil {
-					return true
-				}
-			}
-			return false
-		},
-		all: func(m *Model, namespace string) []types.UID {
-			return slices.DeleteFunc(sortedByName(m.committed.owners, namespace), func(uid types.UID) bool {
-				return !m.tested.reconciles(m.committed.owners[uid].Kind.Name)
-			})
-		},
-		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			o := m.committed.owners[uid]
-			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))
-		},
-		observe: backingOff.observe,
-		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
-			if backingOff.waits(m, workQueueKey{uid: uid}) {
-				return longBackOff
-			}
-			return nil
-		},
-	})
+	return newConvergenceChecker(s, convergingOwners())
 }

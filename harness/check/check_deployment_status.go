@@ -315,18 +315,25 @@ func (write *statusWrite) checkProgressing() {
 // has an old lastUpdateTime. The progress deadline counts from this time.
 //
 // It skips writes of syncs that may not have evaluated the progress. The Deployment is then paused or
-// terminating, or its last rollout was complete. Or the controller may have had to scale the
+// terminating, or its last rollout was complete and all its pods still have the template. Or the controller may have had to scale the
 // ReplicaSets in proportion.
 func (write *statusWrite) checkRefreshed() {
 	d, after := write.from, write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	if after == (objects.ConditionWithTime{}) || d.ProgressDeadline == 0 || d.Paused || d.Terminating || !write.allStatesKnown || !write.progressed() ||
-		d.Status.Condition(objects.ProgressingCondition).Reason == objects.NewReplicaSetAvailableReason || write.rollout.mayScale(d) {
+		write.stillComplete() || write.rollout.mayScale(d) {
 		return
 	}
 	earliest := write.earliestDecision.Truncate(time.Second).Add(-tolerance)
 	write.expect(!after.LastUpdateTime.Before(earliest),
 		fmt.Sprintf("progress, and condition Progressing (%s) with lastUpdateTime %s", after.Reason, after.LastUpdateTime.Format(time.TimeOnly)),
 		fmt.Sprintf("a lastUpdateTime of %s or later, because the replica counts show progress", earliest.Format(time.TimeOnly)))
+}
+
+// stillComplete reports whether the last rollout was complete, and all pods still have the template of
+// the Deployment. The controller then does not evaluate the progress, even if pods are unavailable.
+func (write *statusWrite) stillComplete() bool {
+	s := write.written.Status
+	return write.from.Status.Condition(objects.ProgressingCondition).Reason == objects.NewReplicaSetAvailableReason && s.Replicas == s.UpdatedReplicas
 }
 
 // mayScale reports whether the controller may have had to scale the ReplicaSets in proportion. It

@@ -24,7 +24,7 @@ import (
 // before.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion. A patch that adopts or releases a pod contains the UID of the pod.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
@@ -56,6 +56,9 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	case c.pod == nil: // the pod was never in the cache
 	case c.verb == callDeletePod:
 		checker.deletesItsOwn(m, c)
+	case c.verb == callAdoptOrRelease && c.ownershipChange.anyPod:
+		checker.exercised++
+		checker.report(m, c, "changed the owner references of", " with a patch without the pod's UID", "the UID of the pod in the patch, so that the patch fails for another pod with the same name")
 	case c.verb == callAdoptOrRelease && c.ownershipChange.adopts:
 		checker.adoptsAnOrphan(m, c)
 	case c.verb == callAdoptOrRelease:

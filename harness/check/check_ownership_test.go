@@ -63,6 +63,13 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true}]}}`, pod.UID, rs.UID))
 		}},
+		{name: "adopts an orphan with a patch without its UID", want: Fail, evidence: "changed the owner references of pod ns/web-1 with a patch without the pod's UID", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.readLive(rs)
+			h.patch(pod, fmt.Sprintf(`{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true,"blockOwnerDeletion":true}]}}`, rs.UID))
+		}},
 		{name: "adopts an orphan without a live read (mutant R10)", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")

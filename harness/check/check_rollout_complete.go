@@ -2,9 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -36,49 +33,7 @@ type rolloutCompleteChecker struct {
 }
 
 func newRolloutCompleteChecker(s Settings) Checker {
-	abandoned := abandonedScaleDowns{}
-	collisions := falseCollisions{}
-	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
-	backingOff := newBackingOffKeys()
-	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
-		noneReason: "no Deployment existed at the end of the run",
-		changed: func(state *objectSet) bool {
-			for uid := range state.changedObjects {
-				if state.deployments[uid] != nil {
-					return true
-				}
-			}
-			return false
-		},
-		all: func(m *Model, namespace string) []types.UID { return sortedByName(m.committed.deployments, namespace) },
-		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
-			d := m.committed.deployments[uid]
-			return &d.Ref, m.committed.pendingDeployment(d, m.start.Time.Add(m.now))
-		},
-		observe: func(m *Model, r *history.Record) {
-			abandoned.observe(m, r)
-			collisions.observe(m, r)
-			dropped.observe(m, r)
-			backingOff.observe(m, r)
-		},
-		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
-			key, d := workQueueKey{uid: uid}, m.committed.deployments[uid]
-			if collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
-				return falseCollision
-			}
-			if known := m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key)); known != nil {
-				return known
-			}
-			// A ReplicaSet that has not converged, because its key waits for its retry, keeps the rollout
-			// from completing.
-			if dropped.waits(m, key) || slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
-				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.waits(m, workQueueKey{uid: set.UID})
-			}) {
-				return longBackOff
-			}
-			return nil
-		},
-	})}
+	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingDeployments())}
 }
 
 func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {

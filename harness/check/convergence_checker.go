@@ -44,26 +44,6 @@ type recordTime struct {
 	seq int64
 }
 
-// convergingKind is what a convergenceChecker must know about the kind of object that it checks.
-type convergingKind struct {
-	// noneReason is the reason of the verdict not-exercised if the run has no objects of the kind.
-	noneReason string
-	// changed reports whether the current record may have changed an object of the kind. The
-	// parameter committed contains the objects in etcd, and which of them the record changed.
-	changed func(committed *objectSet) bool
-	// all returns the UIDs of all objects of the kind in a namespace, sorted by object name.
-	all func(m *Model, namespace string) []types.UID
-	// pending returns a reference to the object with this UID, and how the object differs from
-	// the converged state. An example of a difference is a wrong status.replicas.
-	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe is called for each record. It updates data that knownIssue needs, such as counts of
-	// failed requests. The field may be nil.
-	observe func(m *Model, r *history.Record)
-	// knownIssue returns the known upstream issue that explains why an object has not converged. It
-	// returns nil if no issue explains this. The field itself may be nil.
-	knownIssue func(m *Model, uid types.UID) *KnownIssue
-}
-
 // tolerance is how much a duration computed from records may differ from the duration that the
 // run waited.
 //

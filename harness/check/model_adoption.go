@@ -17,7 +17,10 @@ type ownershipChange struct {
 	releases bool
 	// notBlocking is true if the request sets a controllerRef without blockOwnerDeletion.
 	notBlocking bool
-	owner       types.UID // the UID of the owner that adopts or releases the pod; empty if the request does not contain the UID
+	// anyPod is true if the request is a merge patch without the UID and the resourceVersion of the pod.
+	// The patch then also applies to another pod with the same name.
+	anyPod bool
+	owner  types.UID // the UID of the owner that adopts or releases the pod; empty if the request does not contain the UID
 }
 
 // ownershipChangeOf says whether a patch or update of a pod adopts the pod, releases it, or does
@@ -40,6 +43,8 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	}
 	var patch struct {
 		Metadata struct {
+			UID             types.UID
+			ResourceVersion string
 			OwnerReferences json.RawMessage
 		}
 	}
@@ -49,7 +54,9 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if len(patch.Metadata.OwnerReferences) == 0 {
 		return ownershipChange{}, nil
 	}
-	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
+	change, err := ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
+	change.anyPod = patch.Metadata.UID == "" && patch.Metadata.ResourceVersion == ""
+	return change, err
 }
 
 // ownershipChangeOfReferences says whether the ownerReferences in a request adopt or release the

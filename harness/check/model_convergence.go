@@ -70,7 +70,7 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	list.expect(!o.Failing, "condition ReplicaFailure is True, expected no such condition")
 	list.add(counts.ready >= counts.replicas, true, "%d pods are ready, expected %d", counts.ready, counts.replicas)
 	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds), expected 0", notYet)
-	list.add(counts.terminating == 0, true, "%d pods are terminating, expected 0", counts.terminating)
+	list.add(counts.terminatingReplicas == 0, true, "%d pods are terminating, expected 0", counts.terminatingReplicas)
 	return list.all
 }
 

@@ -123,10 +123,10 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 
 // deadlineGrace is how long after a missed progress deadline the controller may take to set the
 // reason ProgressDeadlineExceeded.
-const deadlineGrace = 10 * time.Second
+const deadlineGrace = 3 * time.Second
 
 // progressOverdue reports whether a Deployment missed its progress deadline, and the controller
-// did not report this within deadlineGrace (10 s).
+// did not report this within deadlineGrace (3 s).
 //
 // It returns false if the condition Progressing is absent. It also returns false if the
 // condition's reason is ProgressDeadlineExceeded, NewReplicaSetAvailable or

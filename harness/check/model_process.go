@@ -96,7 +96,7 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 // All requests that the process decided on before the idle period have been sent or dropped. The
 // model can therefore forget older versions.
 func (p *process) endIdlePeriod(at time.Duration) {
-	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
+	if !p.idle(at) {
 		return
 	}
 	p.idlePeriods++
@@ -154,4 +154,10 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	case c.serviceState != nil:
 		c.serviceState.recordAnswer(r, at)
 	}
+}
+
+// idle reports whether the process has no sync in progress. It has then sent nothing for idleAfter, it
+// awaits no response, and client-go resends no failed request.
+func (p *process) idle(at time.Duration) bool {
+	return p.callsInFlight == 0 && at-p.lastActivity >= p.idleAfter && !p.clientMayRetry(at)
 }

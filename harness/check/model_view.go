@@ -321,3 +321,21 @@ func sameForAdoption(p, other *objects.Pod) bool {
 func sameForScaleDown(p, other *objects.Pod) bool {
 	return sameForAdoption(p, other) && p.DeletionOrder == other.DeletionOrder && p.Ready == other.Ready && p.ReadySince.Equal(other.ReadySince)
 }
+
+// upToDate reports whether the caches contain exactly the committed versions of all objects in a
+// namespace that the process watches. It is false while a cache has not received its first list.
+func (v *view) upToDate(committed *objectSet, namespace string) bool {
+	elsewhere := func(_ types.UID, ref history.Ref) bool { return ref.Namespace != namespace }
+	for resource, all := range v.requestedAll {
+		if !all {
+			continue
+		}
+		cached, current := v.refs(resource), committed.refs(resource)
+		maps.DeleteFunc(cached, elsewhere)
+		maps.DeleteFunc(current, elsewhere)
+		if v.reachedVersion[resource] == 0 || !maps.Equal(cached, current) {
+			return false
+		}
+	}
+	return true
+}

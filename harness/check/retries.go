@@ -143,16 +143,33 @@ func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 	}
 }
 
+// retryFollows reports whether the work queue key waits for the retry of a failed request. The result
+// is false if an event has enqueued the key since the failure. The controller may retry the request
+// much later than backOffAfter says, because the history does not show each failed sync.
+func (attempts *failedAttempts) retryFollows(key workQueueKey) bool {
+	for _, tried := range attempts.byKey[key] {
+		if tried.latestEvent <= tried.latestSent {
+			return true
+		}
+	}
+	return false
+}
+
 // waits reports whether the work queue key of an object waits for the retry of a failed request. The
 // result is false if an event has enqueued the key since the failure, or if the key was dropped.
 //
-// The method computes the time of the retry from the number of failures. It ignores processes that
+// The method computes the time of the retry from the number of failures of all requests for the key,
+// because each failed sync doubles the back-off, whichever request failed. It ignores processes that
 // are paused or cannot hold the lease.
 func (attempts *failedAttempts) waits(m *Model, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
+		failures := 0
+		for _, tried := range attempts.byKey[key] {
+			failures += tried.count
+		}
 		for _, tried := range attempts.byKey[key] {
 			inQueue := tried.count != attempts.max && tried.clientRetries == 0
-			if inQueue && tried.latestEvent <= tried.latestSent && m.clockOf(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
+			if inQueue && tried.latestEvent <= tried.latestSent && m.clockOf(key.process.name)-tried.failedAt < backOffAfter(failures) {
 				return true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -100,7 +101,7 @@ func (r *replica) start(ctx context.Context) error {
 	}
 	r.current = &trackedInstance{Instance: instance, endRecorded: make(chan struct{})}
 	r.record(r.current, history.ProcessStarted, "")
-	go r.awaitEnd(r.current)
+	go r.awaitEnd(context.WithoutCancel(ctx), r.current)
 	return nil
 }
 
@@ -186,8 +187,8 @@ func (r *replica) resume(ctx context.Context) error {
 	})
 }
 
-// restart starts the replica again after a pause has made its instance end. If the start fails,
-// restart marks the program under test as failed, unless the program was stopped.
+// restart starts the replica again after its instance has ended because of a pause or a lost lease. If
+// the start fails, restart marks the program under test as failed, unless the program was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
@@ -209,8 +210,9 @@ func (r *replica) running() bool {
 }
 
 // awaitEnd waits until the given instance ends, and adds the end to the history. If the end was not
-// expected, awaitEnd marks the program under test as failed; see [Subject.Failed].
-func (r *replica) awaitEnd(current *trackedInstance) {
+// expected, awaitEnd marks the program under test as failed; see [Subject.Failed]. A leader that could
+// not renew its lease must exit, so awaitEnd starts it again, as a kubelet would.
+func (r *replica) awaitEnd(ctx context.Context, current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()
 	current.mu.Lock()
@@ -225,8 +227,30 @@ func (r *replica) awaitEnd(current *trackedInstance) {
 		go pause.restart()
 		return
 	}
+	couldNotRenew := r.couldNotRenew(ctx) // before the record: an ended process holds no lease
 	r.record(current, history.ProcessDied, current.Err().Error())
+	if couldNotRenew {
+		go r.restart(ctx)
+		return
+	}
 	r.subject.fail(current.Err())
+}
+
+// couldNotRenew reports whether the replica holds the lease, but has not renewed it for too long. Such a
+// replica must exit. If the API server does not say so within 5 s, the result is false.
+func (r *replica) couldNotRenew(ctx context.Context) bool {
+	if r.subject.options.Target.ownLease() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	lease, err := r.subject.lease(ctx, r.name)
+	if err != nil || lease == nil || lease.Spec.RenewTime == nil {
+		return false
+	}
+	// gauntlet sets the flag --leader-elect-renew-deadline to two thirds of the lease duration.
+	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return time.Since(lease.Spec.RenewTime.Time) >= duration*2/3-time.Second
 }
 
 // logTail returns the last log lines of the latest instance, or "" before the first start.

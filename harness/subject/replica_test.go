@@ -209,6 +209,42 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestEndWithoutRenewal verifies that a Subject restarts a replica that ended by itself only in one case.
+// The replica is the leader, and could not renew its lease for so long that it had to exit.
+func TestEndWithoutRenewal(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		holder    string
+		renewed   time.Duration // how long ago the holder renewed the lease of 15 s
+		restarted bool
+	}{
+		{"the lease is old", "host_subject-0", 11 * time.Second, true},
+		{"the lease is new", "host_subject-0", time.Second, false},
+		{"another replica holds the lease", "host_subject-1", 11 * time.Second, false},
+		{"nobody holds the lease", "", 11 * time.Second, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, all := newSubject(t, fake.NewClientset(&coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: LeaseNamespace, Name: leaseName},
+				Spec: coordinationv1.LeaseSpec{
+					HolderIdentity: &test.holder, LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-test.renewed))),
+				},
+			}))
+			all.last("subject-0").finish("leader election lost")
+			want := []string{"subject-0 started 1", "subject-1 started 2", "subject-0 died 1 leader election lost"}
+			if test.restarted {
+				all.await(t, append(want, "subject-0 started 3"))
+			} else {
+				<-s.Failed()
+				all.await(t, want)
+			}
+			if failed := s.Err() != nil; failed == test.restarted {
+				t.Errorf("error %v; restarted: %t", s.Err(), test.restarted)
+			}
+		})
+	}
+}
+
 // last returns the latest fakeInstance of a replica.
 func (s *fakeLauncher) last(replica string) *fakeInstance {
 	s.mu.Lock()

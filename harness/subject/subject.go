@@ -344,10 +344,11 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 }
 
 // Failed returns a channel that is closed when a replica has ended unexpectedly. It is also closed
-// when a replica that ended because of a pause does not start again.
+// when a replica that ended because of a pause or a lost lease does not start again.
 //
 // The end of a replica is expected if a method of s has stopped or killed the replica. The end is
-// also expected while the replica is paused, and within 30 seconds after Resume.
+// also expected while the replica is paused, within 30 seconds after Resume, and if the replica is the
+// leader and could not renew its lease.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
 // Err returns nil until the channel that Failed returns is closed. Then the error wraps [ErrDied]

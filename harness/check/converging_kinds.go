@@ -1,0 +1,150 @@
+package check
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// convergingKind is what a checker must know about the objects of one kind to tell whether they
+// have converged. An object has converged when the controllers under test have nothing left to do
+// for it.
+type convergingKind struct {
+	// noneReason is the reason of the verdict not-exercised if the run has no objects of the kind.
+	noneReason string
+	// changed reports whether the current record may have changed an object of the kind. The
+	// parameter committed contains the objects in etcd, and which of them the record changed.
+	changed func(committed *objectSet) bool
+	// all returns the UIDs of all objects of the kind in a namespace, sorted by object name.
+	all func(m *Model, namespace string) []types.UID
+	// pending returns a reference to the object with this UID, and how the object differs from
+	// the converged state. An example of a difference is a wrong status.replicas.
+	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
+	// observe is called for each record. It updates data that knownIssue needs, such as counts of
+	// failed requests. The field may be nil.
+	observe func(m *Model, r *history.Record)
+	// knownIssue returns the known upstream issue that explains why an object has not converged. It
+	// returns nil if no issue explains this. The field itself may be nil.
+	knownIssue func(m *Model, uid types.UID) *KnownIssue
+}
+
+// convergingOwners describes ReplicaSets and ReplicationControllers.
+func convergingOwners() convergingKind {
+	backingOff := newBackingOffKeys()
+	return convergingKind{
+		noneReason: "no ReplicaSet or ReplicationController existed at the end of the run",
+		changed: func(state *objectSet) bool {
+			for uid := range state.changedObjects {
+				if state.owners[uid] != nil {
+					return true
+				}
+			}
+			return false
+		},
+		all: func(m *Model, namespace string) []types.UID {
+			return slices.DeleteFunc(sortedByName(m.committed.owners, namespace), func(uid types.UID) bool {
+				return !m.tested.reconciles(m.committed.owners[uid].Kind.Name)
+			})
+		},
+		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
+			o := m.committed.owners[uid]
+			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))
+		},
+		observe: backingOff.observe,
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
+			if backingOff.waits(m, workQueueKey{uid: uid}) {
+				return longBackOff
+			}
+			return nil
+		},
+	}
+}
+
+// convergingDeployments describes Deployments.
+func convergingDeployments() convergingKind {
+	abandoned := abandonedScaleDowns{}
+	collisions := falseCollisions{}
+	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
+	backingOff := newBackingOffKeys()
+	return convergingKind{
+		noneReason: "no Deployment existed at the end of the run",
+		changed: func(state *objectSet) bool {
+			for uid := range state.changedObjects {
+				if state.deployments[uid] != nil {
+					return true
+				}
+			}
+			return false
+		},
+		all: func(m *Model, namespace string) []types.UID { return sortedByName(m.committed.deployments, namespace) },
+		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
+			d := m.committed.deployments[uid]
+			return &d.Ref, m.committed.pendingDeployment(d, m.start.Time.Add(m.now))
+		},
+		observe: func(m *Model, r *history.Record) {
+			abandoned.observe(m, r)
+			collisions.observe(m, r)
+			dropped.observe(m, r)
+			backingOff.observe(m, r)
+		},
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
+			key, d := workQueueKey{uid: uid}, m.committed.deployments[uid]
+			if collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
+				return falseCollision
+			}
+			if known := m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key)); known != nil {
+				return known
+			}
+			// A ReplicaSet that has not converged, because its key waits for its retry, keeps the rollout
+			// from completing.
+			if dropped.waits(m, key) || slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
+				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.waits(m, workQueueKey{uid: set.UID})
+			}) {
+				return longBackOff
+			}
+			return nil
+		},
+	}
+}
+
+// convergingServices describes Services with a selector, except those of type ExternalName.
+func convergingServices() convergingKind {
+	lostWrites, unnoticed, stale := lostEndpointsWrites{}, unnoticedEnds{}, newStaleEndpoints()
+	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
+	return convergingKind{
+		noneReason: "no Service with a selector existed at the end of the run",
+		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
+		all: func(m *Model, namespace string) []types.UID {
+			state := m.committed
+			return slices.DeleteFunc(sortedByName(state.services, namespace), func(uid types.UID) bool { return !state.services[uid].Managed() })
+		},
+		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
+			s := m.committed.services[uid]
+			return &s.Ref, m.committed.pendingService(s)
+		},
+		observe: func(m *Model, r *history.Record) {
+			lostWrites.observe(m, r)
+			dropped.observe(m, r)
+			stale.observe(m, r)
+			unnoticed.observe(m, r)
+		},
+		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
+			s := m.committed.services[uid]
+			key := workQueueKey{service: nameOf(s.Ref)}
+			switch {
+			case hasKey(m, lostWrites, key):
+				return lostEndpoints
+			case dropped.explains(m, key):
+				return droppedKey
+			case dropped.waits(m, key):
+				return longBackOff
+			case unnoticed.explains(m, s):
+				return unnoticedEnd
+			}
+			return stale.knownIssue(m, key)
+		},
+	}
+}
