@@ -182,7 +182,7 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		whole    int
 		wantErr  string
 	}{
-		{"empty", "", 0, ""},
+		{"empty", "", 0, "found no complete record; expected a start record"},
 		{"whole", start + second, 2, ""},
 		{"incomplete last line", start + second[:20], 1, "line 2 is incomplete: the end of the history is missing"},
 		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the end of the history is missing"},
@@ -193,6 +193,8 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: the first record is no start record"},
 		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record with 0 known types; expected exactly one, such as commit or request"},
 		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: found a record with 2 known types; expected exactly one, such as commit or request"},
+		{"two starts", start + strings.Replace(start, `"seq":1`, `"seq":2`, 1), 1, "line 2: found a second start record"},
+		{"an unknown phase", start + `{"seq":2,"at":1,"phase":{"name":"nap"}}` + "\n", 1, `line 2: phase.name: found "nap"; expected one of chaos, settle, quiet, end`},
 		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: found history format 9; this version of gauntlet reads the formats 1 and 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -42,9 +42,10 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // Read yields the records of a history, in order. If reading fails, the last pair has a nil
 // record and the error.
 //
-// The error is ErrTruncated if the last line is incomplete or the End record is missing. Other
-// errors report a line that is no record, an unknown record type, a Seq that is not the number of
-// the line, or an unknown format.
+// The error is ErrTruncated if the last line is incomplete or the End record is missing. It is
+// ErrNoRecord if there is no line. Other errors report a line that is no record, an unknown record
+// type or format, or a Seq that is not the number of the line. They also report an unknown value in
+// a record, and a missing object.
 //
 // Read decodes records on other goroutines before the caller's loop needs them. Without these
 // goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
@@ -69,6 +70,10 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 				yield(nil, batch.end)
 				return
 			}
+		}
+		if last == nil {
+			yield(nil, ErrNoRecord)
+			return
 		}
 		if ends && last.End == nil {
 			yield(nil, fmt.Errorf("record %d is the last record; expected an end record: %w", last.Seq, ErrTruncated))
@@ -216,6 +221,9 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		if f := record.Start.Format; f != Format && f != format1 {
 			return nil, fmt.Errorf("found history format %d; this version of gauntlet reads the formats %d and %d", f, format1, Format)
 		}
+	}
+	if err := record.validate(); err != nil {
+		return nil, err
 	}
 	return record, nil
 }
