@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -197,8 +198,13 @@ func (c *Create) validate(v *validator, path string) {
 		v.check(c.APIVersion == "", path+".apiVersion", "found apiVersion %q for kind %s; remove the field, because gauntlet knows the apiVersion of this kind", c.APIVersion, c.Kind)
 	}
 	v.createFields(path, c)
-	v.labels(path+".labels", c.Labels)
-	v.labels(path+".selector", c.Selector)
+	// If the file has only one of the two, complete has copied it to the other.
+	if !maps.Equal(c.Selector, c.Labels) || v.scenario.source.has(path+".selector") {
+		v.labels(path+".selector", c.Selector)
+	}
+	if !maps.Equal(c.Selector, c.Labels) || v.scenario.source.has(path+".labels") {
+		v.labels(path+".labels", c.Labels)
+	}
 	oneOf(v, path+".controller", c.Controller, NoController, ForeignController)
 	if c.Kind.owner() {
 		v.replicas(path+".replicas", c.Replicas)

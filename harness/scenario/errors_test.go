@@ -27,6 +27,7 @@ func TestParseErrors(t *testing.T) {
 		{"deep brackets", "name: x\n" + strings.Repeat("a: [\n", 40_000), "x.yaml:62:4: found values nested too deeply; expected at most 60 levels of lists and mappings"},
 		{"deep braces", strings.Repeat("{a: ", 50_000), "x.yaml:1:241: found values nested too deeply; expected at most 60 levels of lists and mappings"},
 		{"deep items", strings.Repeat("- ", 50_000), "x.yaml:1:123: found values nested too deeply; expected at most 60 levels of lists and mappings"},
+		{"a large mapping", minimal + strings.Repeat("name: x\n", 20_000), "x.yaml:2002:1: found a mapping of more than 2000 fields; expected at most 2000 fields"},
 		{"UTF-16", "\xff\xfen\x00a\x00", "x.yaml:1:1: found binary data; expected text in UTF-8"},
 		{"Latin-1", minimal + "description: caf\xe9\n", "x.yaml:5:1: found binary data; expected text in UTF-8"},
 		{"NUL", minimal + "description: \"a\x00\"\n", "x.yaml:5:1: found binary data; expected text in UTF-8"},
@@ -85,6 +86,8 @@ func TestParseErrors(t *testing.T) {
 		{"unknown controller", instead("  - create: {kind: Pod, name: web, controller: me}"), `x.yaml:4:48: workload[0].create.controller: found "me"; expected none or foreign`},
 		{"bad label", instead("  - create: {kind: Pod, name: web, labels: {app: a b}}"), `x.yaml:4:50: workload[0].create.labels.app: found "a b"; expected a label value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit`},
 		{"bad label key", instead("  - create: {kind: Pod, name: web, labels: {a/b/c: x}}"), `x.yaml:4:52: workload[0].create.labels.a/b/c: found the key "a/b/c"; expected a label key, such as app or example.com/app`},
+		{"bad label key of an owner", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, labels: {a b: x}}"), `x.yaml:4:70: workload[0].create.labels.a b: found the key "a b"; expected a label key, such as app or example.com/app`},
+		{"bad selector key of an owner", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, selector: {a b: x}}"), `x.yaml:4:72: workload[0].create.selector.a b: found the key "a b"; expected a label key, such as app or example.com/app`},
 		{"label not text", instead("  - create: {kind: Pod, name: web, labels: {app: true}}"), "x.yaml:4:50: workload[0].create.labels.app: found true; expected text (quote a value such as 7 or true)"},
 		{"selector that misses", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, labels: {app: a}, selector: {app: b}}"),
 			"x.yaml:4:84: workload[0].create.selector: found app: b, which the labels do not have; expected a selector that matches the labels"},
@@ -147,8 +150,10 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:4:52: workload[0].create.replicas: a create of kind Endpoints has no field replicas; expected only the fields kind, name, labels or leader"},
 		{"rollout of a ReplicaSet", step("  - rollout: {kind: ReplicaSet, name: web, version: v2}"), `x.yaml:5:21: workload[1].rollout.kind: found "ReplicaSet"; expected Deployment`},
 		{"rollout of nothing", step("  - rollout: {name: web, version: v2}"), "x.yaml:5:21: workload[1].rollout.name: found Deployment web, but no earlier step creates this object; add a create step before this step"},
-		{"rollout to nothing", step("  - rollout: {name: web}"), "x.yaml:5:14: workload[1].rollout.version: found nothing; expected a name"},
-		{"rollback into the future", step("  - rollback: {name: web, revision: -1}"), "x.yaml:5:37: workload[1].rollback.revision: found -1; expected a number from 0 to 1000000"},
+		{"rollout to nothing", step("  - rollout: {name: web}"), "x.yaml:5:14: workload[1].rollout.version: found nothing; expected a name\n" +
+			"x.yaml:5:21: workload[1].rollout.name: found Deployment web, but no earlier step creates this object; add a create step before this step"},
+		{"rollback into the future", step("  - rollback: {name: web, revision: -1}"), "x.yaml:5:22: workload[1].rollback.name: found Deployment web, but no earlier step creates this object; add a create step before this step\n" +
+			"x.yaml:5:37: workload[1].rollback.revision: found -1; expected a number from 0 to 1000000"},
 		{"no label", step("  - label: {kind: ReplicaSet, name: web}"), "x.yaml:5:12: workload[1].label: found no label; expected labels to set, or keys to remove"},
 		{"label set and removed", step("  - label: {kind: ReplicaSet, name: web, labels: {a: b}, remove: [a]}"),
 			"x.yaml:5:67: workload[1].label.remove[0]: found the key a, which the field labels sets; expected the key in only one of the two fields"},
@@ -175,7 +180,8 @@ func TestParseErrors(t *testing.T) {
 		{"no annotation", step("  - annotate: {kind: ReplicaSet, name: web}"), "x.yaml:5:15: workload[1].annotate: found no annotation; expected annotations to set, or keys to remove"},
 		{"an annotation's key", step("  - annotate: {kind: ReplicaSet, name: web, annotations: {a b: c}}"), `x.yaml:5:64: workload[1].annotate.annotations.a b: found the key "a b"; expected a label key, such as app or example.com/app`},
 		{"annotation set and removed", step("  - annotate: {kind: ReplicaSet, name: web, annotations: {a: b}, remove: [a]}"), "x.yaml:5:75: workload[1].annotate.remove[0]: found the key a, which the field annotations sets; expected the key in only one of the two fields"},
-		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector"},
+		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector\n" +
+			"x.yaml:5:20: workload[1].select.name: found Service web, but no earlier step creates this object; add a create step before this step"},
 		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served, gone, condition=… or jsonpath=…`},
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, condition=… or jsonpath=…`},
 

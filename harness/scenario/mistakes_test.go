@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,6 +48,61 @@ settle: {within: 1h}
 		if !strings.HasPrefix(line, want[i]) {
 			t.Errorf("line %d:\n got %s\nwant %s…", i+1, line, want[i])
 		}
+	}
+}
+
+// TestMissingObjects checks that an error names the missing objects of several steps. After a step
+// whose own object is unknown, no object can be checked.
+func TestMissingObjects(t *testing.T) {
+	const (
+		head    = "name: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+		missing = "  - scale: {kind: ReplicaSet, name: absent, replicas: 1}\n"
+		absent  = "found ReplicaSet absent, but no earlier step creates this object; add a create step before this step"
+	)
+	for _, test := range []struct {
+		name, steps string
+		want        []string
+	}{
+		{"two", missing + missing, []string{absent, absent}},
+		{"after another mistake", "  - scale: {kind: ReplicaSet, name: web, replicas: -1}\n" + missing, []string{"found -1; expected a number", absent}},
+		{"in a step with another mistake", strings.Replace(missing, "1", "-1", 1), []string{absent, "found -1; expected a number"}},
+		{"after an unreadable value", "  - scale: {kind: ReplicaSet, name: web, replicas: x}\n" + missing, []string{`found "x"; expected a whole number`, absent}},
+		{"after an unknown operation", "  - creat: {kind: ReplicaSet, name: absent}\n" + missing, []string{`unknown field "creat"`}},
+		{"after an invalid name", "  - create: {kind: ReplicaSet, name: Absent, replicas: 1}\n" + missing, []string{`found "Absent"; expected a DNS label`}},
+		{"after an await of an invalid kind", "  - await: {kind: Foo, name: web, until: gone}\n" + missing, []string{`found "Foo"`}},
+	} {
+		_, err := Parse("x.yaml", []byte(head+test.steps))
+		lines := strings.Split(fmt.Sprint(err), "\n")
+		matches := slices.EqualFunc(lines, test.want, strings.Contains)
+		if !matches {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, strings.Join(lines, "\n     "), strings.Join(test.want, "\n     "))
+		}
+	}
+}
+
+// TestManyUnreadableValues checks that the validation of very many unreadable values is short.
+func TestManyUnreadableValues(t *testing.T) {
+	_, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+strings.Repeat("  - a: 1\n", 25_000)))
+	if want := "and 24950 more; the file has 25000 mistakes"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %.100v, want %s", err, want)
+	}
+}
+
+// TestUnreadableParameters checks that a fault whose parameters are no mapping has no name. Other
+// packages then do not report the parameters that it lacks.
+func TestUnreadableParameters(t *testing.T) {
+	var names []string
+	_, err := Parse("x.yaml", []byte(minimal+"faults:\n  - api-error: []\n  - pod-churn: {}\n"), func(s *Scenario) error {
+		for _, fault := range s.Faults {
+			names = append(names, fault.Name)
+		}
+		return nil
+	})
+	if want := "x.yaml:6:16: faults[0].api-error: found a list; expected a mapping of parameters"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if want := []string{"", "pod-churn"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
 	}
 }
 

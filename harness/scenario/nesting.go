@@ -2,41 +2,57 @@ package scenario
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 )
 
-// findDeepNesting returns the position of the first value that is nested deeper than depthLimit. It
-// returns false if there is no such value.
+// findCostly returns the position of the first value that the YAML library would read slowly. It
+// also says what is wrong there, or "" if there is no such value. The value is nested deeper than
+// depthLimit, or a field above fieldLimit in its mapping.
 //
-// The YAML library needs quadratic time and memory for deeply nested values. findDeepNesting
-// therefore reads the text before the library does. It knows only the parts of YAML that nest, and
-// takes an invalid text for some valid one. It never counts more levels than the library.
-func findDeepNesting(data []byte) (position, bool) {
+// The library needs quadratic time and memory for such values. findCostly therefore reads the
+// text before the library does. It knows only the parts of YAML that nest, and takes an invalid
+// text for some valid one. It never counts more levels or fields than the library.
+func findCostly(data []byte) (position, string) {
 	n := nesting{data: data}
 	for n.at < len(data) {
 		n.token()
-		if n.depth() > depthLimit {
-			start := bytes.LastIndexByte(data[:n.last], '\n') + 1
-			return position{1 + bytes.Count(data[:n.last], []byte("\n")), 1 + utf8.RuneCount(data[start:n.last])}, true
+		switch {
+		case n.depth() > depthLimit:
+			return n.lastPosition(), fmt.Sprintf(tooDeep, depthLimit)
+		case len(n.levels) > 0 && n.levels[len(n.levels)-1].fields > fieldLimit:
+			return n.lastPosition(), fmt.Sprintf("found a mapping of more than %d fields; expected at most %[1]d fields", fieldLimit)
 		}
 	}
-	return position{}, false
+	return position{}, ""
 }
 
 // nesting is a scanner that counts how deep the values of a YAML text are nested.
 type nesting struct {
 	data []byte
 	at   int // the index of the next byte
-	last int // the index of the last token that began a level
-	// columns has the column of each block mapping and block list that has not ended.
-	columns []int
-	flow    int  // the number of open brackets and braces
-	inLine  bool // a token of the line has been read, so that the next spaces are no indentation
-	line    int  // the index of the first byte of the line
+	last int // the index of the last token that began a level, or a field of a block mapping
+	// levels has each block mapping and block list that has not ended.
+	levels []level
+	flow   int  // the number of open brackets and braces
+	inLine bool // a token of the line has been read, so that the next spaces are no indentation
+	line   int  // the index of the first byte of the line
+}
+
+// level is a block mapping or a block list.
+type level struct {
+	column int // the column in which its lines begin
+	fields int // the number of its fields so far; 0 in a list
 }
 
 // depth returns the nesting depth of the innermost mapping or list. That of the root is 0.
-func (n *nesting) depth() int { return len(n.columns) + n.flow - 1 }
+func (n *nesting) depth() int { return len(n.levels) + n.flow - 1 }
+
+// lastPosition returns the position of the last token that began a level or a field.
+func (n *nesting) lastPosition() position {
+	start := bytes.LastIndexByte(n.data[:n.last], '\n') + 1
+	return position{1 + bytes.Count(n.data[:n.last], []byte("\n")), 1 + utf8.RuneCount(n.data[start:n.last])}
+}
 
 // token reads the next token: a text, a comment, or a single character such as a bracket.
 func (n *nesting) token() {
@@ -71,8 +87,11 @@ func (n *nesting) token() {
 		n.skipBlockText()
 	case (c == '-' || c == '?' || c == ':') && n.blankAt(n.at+1):
 		n.at++
-		if c != ':' {
+		switch {
+		case c != ':':
 			n.inLine = false // the value after it is a level of its own
+		case n.flow == 0:
+			n.levels[len(n.levels)-1].fields++
 		}
 	case c == '&' || c == '!' || c == '*':
 		n.skipWord()
@@ -87,10 +106,14 @@ func (n *nesting) indent(column int) {
 	if n.inLine {
 		return
 	}
-	for len(n.columns) > 0 && n.columns[len(n.columns)-1] >= column {
-		n.columns = n.columns[:len(n.columns)-1]
+	here := level{column: column}
+	for len(n.levels) > 0 && n.levels[len(n.levels)-1].column >= column {
+		if last := n.levels[len(n.levels)-1]; last.column == column {
+			here = last
+		}
+		n.levels = n.levels[:len(n.levels)-1]
 	}
-	n.columns = append(n.columns, column)
+	n.levels = append(n.levels, here)
 	n.last = n.at
 }
 
@@ -131,7 +154,7 @@ func (n *nesting) skipQuoted(quote byte) {
 // skipBlockText skips the lines of a block text, which begins with | or >. They are empty, or their
 // indentation is greater than that of the mapping or list.
 func (n *nesting) skipBlockText() {
-	column := n.columns[len(n.columns)-1]
+	column := n.levels[len(n.levels)-1].column
 	for n.skipLine(); n.at < len(n.data); n.skipLine() {
 		text := n.data[n.at+1:]
 		spaces := len(text) - len(bytes.TrimLeft(text, " "))

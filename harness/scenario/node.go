@@ -86,6 +86,10 @@ func (n *node) describe() string {
 // levels. The schema in the manifest of a CustomResourceDefinition needs many more.
 const depthLimit = 60
 
+// fieldLimit is the maximum number of fields of a block mapping in a file. For more fields, the YAML
+// library needs seconds.
+const fieldLimit = 2_000
+
 // tooDeep is the format of the error about values that are nested deeper than depthLimit.
 const tooDeep = "found values nested too deeply; expected at most %d levels of lists and mappings"
 
@@ -96,8 +100,8 @@ func parseNode(src *source, data []byte) (*node, error) {
 	if at, ok := binary(data); ok {
 		return nil, src.errorAt(at, "", "found binary data; expected text in UTF-8")
 	}
-	if at, ok := findDeepNesting(data); ok {
-		return nil, src.errorAt(at, "", tooDeep, depthLimit)
+	if at, wrong := findCostly(data); wrong != "" {
+		return nil, src.errorAt(at, "", "%s", wrong)
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {

@@ -135,14 +135,16 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 		return d.mismatch(from, path, expected)
 	}
 	var errs []error
+	named := false // whether a key is the name of a fault type
 	for _, field := range fields {
 		if into, ok := f.options()[field.name]; ok {
 			errs = append(errs, d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name)))
 		} else {
 			errs = append(errs, f.decodeParams(d, field, path, expected))
+			named = true
 		}
 	}
-	if f.Name == "" {
+	if !named {
 		errs = append(errs, d.source.errorAt(from.position, path, "found no fault; expected %s", expected))
 	}
 	return JoinErrors(errs...)
@@ -168,6 +170,7 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 		f.Params.node = field.value
 		return nil
 	}
+	f.Name = "" // so that nobody reports the parameters that a value of the wrong type lacks
 	return d.mismatch(field.value, join(path, field.name), "a mapping of parameters")
 }
 

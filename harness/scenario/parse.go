@@ -12,6 +12,10 @@ import (
 // SizeLimit is the maximum size of a scenario file in bytes. [Parse] does not parse a larger file.
 const SizeLimit = 256 << 10
 
+// unreadableMax is a number of values that the decoder cannot read. If a file has more, its other
+// values are not validated, because the validation would need minutes.
+const unreadableMax = 1_000
+
 // Load reads and validates the scenario file at path. It passes the content of the file, and the
 // functions in the argument further, to [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
@@ -43,13 +47,14 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	src.root = root
 	s := &Scenario{source: src}
 	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
-	if _, ok := root.value.(mapping); !ok {
+	earlier := flatten([]error{unreadable})
+	if _, ok := root.value.(mapping); !ok || len(earlier) > unreadableMax {
 		return nil, unreadable
 	}
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
 	s.renameChecks()
 	s.complete()
-	errs := []error{unreadable, s.validate(flatten([]error{unreadable})...)}
+	errs := []error{unreadable, s.validate(earlier...)}
 	for _, check := range further {
 		errs = append(errs, check(s))
 	}

@@ -24,15 +24,30 @@ func (v *validator) workload(steps []Step) {
 		v.steps("workload", steps)
 	}
 	objects := map[Target]*object{}
-	valid := !v.invalid("workload")
+	known := true // whether the objects of this step and of all earlier steps are known
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)
-		before := len(v.errs)
 		v.step(path, step)
-		if valid = valid && len(v.errs) == before; valid { // presence cannot check an invalid step, nor the steps after it
+		if known = known && v.knownObjects(path, step); known {
 			v.presence(path, i, step, objects)
 		}
 	}
+}
+
+// knownObjects reports whether the fields that name the objects of a step are valid.
+func (v *validator) knownObjects(path string, step *Step) bool {
+	if step.Operation == nil && step.Await == nil {
+		return !v.invalid(path)
+	}
+	var fields []string
+	if step.Operation != nil {
+		at := join(path, operationOf(step.Operation).name)
+		fields = append(fields, at+".kind", at+".name", at+".count")
+	}
+	if step.Await != nil {
+		fields = append(fields, path+".await.kind", path+".await.name", path+".await.until")
+	}
+	return !slices.ContainsFunc(fields, v.invalid)
 }
 
 // stepPath returns the path of a step of the workload, such as "workload[2]".
