@@ -14,9 +14,9 @@ var (
 	// groups are the value that was found, its place in the text, and the Go type.
 	structPattern = regexp.MustCompile(`(?s)cannot unmarshal (.+?) into Go (?:struct field [^. ]*\.?(\S*) of|value of) type (.+)`)
 	// pointerPattern matches the same error of go-json-experiment, such as "json: cannot unmarshal
-	// JSON number 1e30 into Go int within "/at"". The groups are the value, the Go type, and the
-	// place.
-	pointerPattern = regexp.MustCompile(`(?s)cannot unmarshal (?:JSON )?(.+?) into Go (struct \{.*\}|\S+)(?: within "([^"]*)")?.*`)
+	// JSON number 1e30 into Go int within "/at"". That package says "unable to" in place of "cannot"
+	// in some processes. The groups are the value, the Go type, and the place.
+	pointerPattern = regexp.MustCompile(`(?s)(?:cannot|unable to) unmarshal (?:JSON )?(.+?) into Go (struct \{.*\}|\S+)(?: within "([^"]*)")?.*`)
 	// timePattern matches the error of package time. The group is the text that was found.
 	timePattern = regexp.MustCompile(`parsing time ("(?:[^"\\]|\\.)*")`)
 	// mapKeyPattern matches the error of a YAML package about a key that is a list or a mapping.
@@ -25,7 +25,7 @@ var (
 	// character and its place.
 	characterPattern = regexp.MustCompile(`invalid character ('.+') (.+)`)
 	// packagePattern matches what errors say about their package.
-	packagePattern = regexp.MustCompile(`\b(error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(: unmarshal errors)?:\s+`)
+	packagePattern = regexp.MustCompile(`(^|\s)(?:(?:error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(?:: unmarshal errors)?:\s+)+`)
 )
 
 // JSONReason returns the text of an error of a JSON or YAML package in one line. The text has no
@@ -42,7 +42,7 @@ func JSONReason(err error) string {
 	if match := timePattern.FindStringSubmatch(text); match != nil {
 		return "found " + match[1] + "; expected a time such as 2006-01-02T15:04:05Z"
 	}
-	text = packagePattern.ReplaceAllString(text, "")
+	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
 	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")
 	return strings.Join(strings.Fields(text), " ")
@@ -63,6 +63,7 @@ func wrongType(found, place, goType string) string {
 func expectedValue(goType string) string {
 	goType = strings.TrimLeft(goType, "*")
 	for _, known := range []struct{ prefix, text string }{
+		{"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"},
 		{"[]", "a list"}, {"map[", "an object"}, {"struct", "an object"},
 		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
 	} {

@@ -2,6 +2,7 @@ package inputfile
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -48,6 +49,10 @@ func TestJSONReason(t *testing.T) {
 		{"a syntax error", standard(`#`), "found the character '#' looking for beginning of value"},
 		{"a time", standard(`{"at": "x"}`), `found "x"; expected a time such as 2006-01-02T15:04:05Z`},
 		{"a number that is too large", experiment(`{"schema": 1e30}`), "found number 1e30 at /schema; expected a whole number"},
+		{"the name of a file", errors.New("json: reading x.yaml: is a directory"), "reading x.yaml: is a directory"},
+		{"a duration", errors.New(`json: cannot unmarshal JSON string into Go time.Duration within "/within"`), "found string at /within; expected a whole number"},
+		{"a number as a time", experiment(`{"at": 1}`), "found number at /at; expected a time such as 2006-01-02T15:04:05Z"},
+		{"other words", errors.New(`json: unable to unmarshal JSON number into Go []int within "/cells"`), "found number at /cells; expected a list"},
 		{"a struct without a name", experiment(`{"spec": 1}`), "found number at /spec; expected an object"},
 		{"another top", experiment(`[]`), "found array at the top"},
 	} {

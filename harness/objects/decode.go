@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -170,7 +171,7 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s, version %d: %w", o.Ref, o.Version, err)
+		return nil, fmt.Errorf("decoding %s, version %d: %s", o.Ref, o.Version, inputfile.JSONReason(err))
 	}
 	return decoded, nil
 }

@@ -42,3 +42,13 @@ func TestDecodeSkewed(t *testing.T) {
 		t.Errorf("%d versions are cached, want 2", len(d.oldest))
 	}
 }
+
+// TestDecodeInvalid checks that an error names the object and the field, without the names of Go
+// types.
+func TestDecodeInvalid(t *testing.T) {
+	object := &history.Object{Ref: history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7}, Body: []byte(`{"status":5}`)}
+	_, err := NewDecoder().Pod(object)
+	if want := "decoding pods a, version 7: found number at /status; expected an object"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
