@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -65,7 +66,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, fmt.Errorf("building the kustomization in %s: %w; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead", dir, err)
+		return nil, fmt.Errorf("building the kustomization in %s: %s; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead", dir, kustomizeReason(err))
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
@@ -81,6 +82,16 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 		objects = append(objects, o)
 	}
 	return objects, nil
+}
+
+// kustomizeReason returns the text of an error of kustomize. For a missing file, that text says the
+// same several times; kustomizeReason returns it once.
+func kustomizeReason(err error) string {
+	text := inputfile.JSONReason(err)
+	if i := strings.LastIndex(text, "lstat "); i >= 0 {
+		return text[i+len("lstat "):]
+	}
+	return text
 }
 
 // readManifest returns the objects of a YAML or JSON file, which may contain several documents.

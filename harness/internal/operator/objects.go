@@ -49,10 +49,16 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	if err != nil {
 		return nil, err
 	}
+	names := map[string]bool{}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
 		}
+		name := strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, "/")
+		if names[name] && o.GetName() != "" {
+			return nil, fmt.Errorf("found %s %s twice; expected each object once", o.GetKind(), o.GetName())
+		}
+		names[name] = true
 		if err := sorted.add(o, bound); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}

@@ -131,7 +131,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		return nil, document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		return nil, document.Errorf("subject", "%w", err)
+		return nil, document.Errorf("subject.exec", "%w", err)
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil

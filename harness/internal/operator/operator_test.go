@@ -250,6 +250,8 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "unnamed.yaml", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}}")
 	write(t, dir, "empty/notes.txt", "")
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
+	write(t, dir, "missing/kustomization.yaml", "resources: [none.yaml]\n")
+	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: set either exec"},
@@ -260,6 +262,11 @@ func TestErrors(t *testing.T) {
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},
 		{"definition without name", "subject: {exec: run, manifests: [unnamed.yaml]}", "subject.manifests: found a CustomResourceDefinition without metadata.name; expected a name"},
+		{"definition twice", "subject: {exec: run, manifests: [widgets.yaml, widgets.yaml]}", ":1:33: subject.manifests: found CustomResourceDefinition widgetry.example.com twice; expected each object once"},
+		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
+		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
+		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
+		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: exec:" + dir + "/none: no such file or directory; expected an executable file"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without kind or apiVersion"},
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},

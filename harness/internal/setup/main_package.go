@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 // Package is the result of [MainPackage]: a program that was built from a Go main package. The
@@ -28,7 +29,7 @@ type Package struct {
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
 	name, version, ok := strings.Cut(packageAtVersion, "@")
-	if !ok || name == "" || version == "" {
+	if !ok || version == "" || module.CheckImportPath(name) != nil {
 		return Package{}, fmt.Errorf("found %q; expected the path of a main package and a version, such as example.com/operator@v1.2.3", packageAtVersion)
 	}
 	if err := checkGo(); err != nil {
@@ -37,7 +38,7 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	p := newProgress(os.Stderr)
 	p.setStep("downloading " + packageAtVersion)
 	defer p.clear()
-	module, err := moduleContaining(ctx, name, version)
+	from, err := moduleContaining(ctx, name, version)
 	if err != nil {
 		return Package{}, err
 	}
@@ -45,8 +46,8 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	if err != nil {
 		return Package{}, err
 	}
-	dir := filepath.Join(cache, "modules", platform, name+"@"+module.Version) // builds of other versions have their own locks
-	built := Package{Executable: filepath.Join(dir, path.Base(name)), ModuleDir: module.Dir}
+	dir := filepath.Join(cache, "modules", platform, name+"@"+from.Version) // builds of other versions have their own locks
+	built := Package{Executable: filepath.Join(dir, path.Base(name)), ModuleDir: from.Dir}
 	if _, err := os.Stat(built.Executable); err == nil {
 		return built, nil
 	}
@@ -59,7 +60,7 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 		return built, nil
 	}
 	p.setStep("building " + packageAtVersion)
-	if err := module.build(ctx, dir, "."+strings.TrimPrefix(name, module.Path), built.Executable, p); err != nil {
+	if err := from.build(ctx, dir, "."+strings.TrimPrefix(name, from.Path), built.Executable, p); err != nil {
 		return Package{}, fmt.Errorf("building %s: %w", packageAtVersion, err)
 	}
 	return built, nil
