@@ -266,7 +266,7 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	}
 	target, err := subject.ParseTarget(created.Subject)
 	if err != nil {
-		return err
+		return fmt.Errorf("subject: %w", err)
 	}
 	if err := os.MkdirAll(dir.state(), 0o700); err != nil { // the other gauntlet process removes this directory after the run
 		return err

@@ -70,10 +70,10 @@ func ParseTarget(s string, others ...string) (Target, error) {
 		return parsePackage(named)
 	default:
 		if strings.Contains(s, ",") {
-			return Target{}, fmt.Errorf("subject %q: found a comma; expected one subject, such as %s", s, Ours.kind)
+			return Target{}, fmt.Errorf("found %q, which has a comma; expected one subject, such as %s", s, Ours.kind)
 		}
 		known := append([]string{Ours.kind, Upstream.kind, "exec:PATH", "image:REF", "go:PATH"}, others...)
-		return Target{}, fmt.Errorf("subject %q: expected %s%s", s, nearest.List(known, "or"), nearest.Suggestion(s, known))
+		return Target{}, fmt.Errorf("found %q; expected %s%s", s, nearest.List(known, "or"), nearest.Suggestion(s, known))
 	}
 }
 
@@ -81,11 +81,11 @@ func ParseTarget(s string, others ...string) (Target, error) {
 // machine cannot run the file.
 func parseExec(path string) (Target, error) {
 	if err := executable.Check(path); err != nil {
-		return Target{}, fmt.Errorf("subject exec:%s: %w", path, err)
+		return Target{}, fmt.Errorf("exec:%s: %w", path, err)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return Target{}, fmt.Errorf("subject exec:%s: %w", path, err)
+		return Target{}, fmt.Errorf("exec:%s: %w", path, err)
 	}
 	return Target{kind: execKind, name: absolute}, nil
 }
@@ -94,7 +94,7 @@ func parseExec(path string) (Target, error) {
 // image name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
-		return Target{}, fmt.Errorf("subject image:%s: expected an image reference: %w", reference, err)
+		return Target{}, fmt.Errorf("found %q; expected image:REF with the reference of an image, such as image:example.com/manager:v1", "image:"+reference)
 	}
 	return Target{kind: imageKind, name: reference}, nil
 }
@@ -103,14 +103,14 @@ func parseImage(reference string) (Target, error) {
 func parsePackage(dir string) (Target, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return Target{}, fmt.Errorf("subject go:%s: %w", dir, err)
+		return Target{}, fmt.Errorf("go:%s: %w", dir, err)
 	}
 	entries, err := os.ReadDir(absolute)
 	if err != nil {
-		return Target{}, fmt.Errorf("subject go:%s: expected a directory with a Go package: %w", dir, inputfile.Reason(err))
+		return Target{}, fmt.Errorf("go:%s: expected a directory with a Go package: %w", dir, inputfile.Reason(err))
 	}
 	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".go" }) {
-		return Target{}, fmt.Errorf("subject go:%s: found no Go file in the directory; expected a Go package", dir)
+		return Target{}, fmt.Errorf("go:%s: found no Go file in the directory; expected a Go package", dir)
 	}
 	return Target{kind: goKind, name: absolute}, nil
 }

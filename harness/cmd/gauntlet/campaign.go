@@ -51,7 +51,7 @@ func (f *campaignFlags) checkSubjects() error {
 		return errors.New("--subjects: found no subject; name one or more, separated by commas")
 	}
 	for _, name := range f.subjects {
-		if err := checkSubject(name); err != nil {
+		if err := checkSubject("subjects", name); err != nil {
 			return err
 		}
 	}

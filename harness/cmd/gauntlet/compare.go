@@ -92,7 +92,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 		return exitPass, err
 	}
 	for _, name := range f.subjects {
-		if err := checkSubject(name); err != nil {
+		if err := checkSubject("subjects", name); err != nil {
 			return exitPass, err
 		}
 	}

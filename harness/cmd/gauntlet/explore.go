@@ -142,7 +142,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	if err != nil {
 		return explore.Options{}, fmt.Errorf("--at: %w", err)
 	}
-	if err := checkSubject(f.runs.subject); err != nil {
+	if err := checkSubject("subject", f.runs.subject); err != nil {
 		return explore.Options{}, err
 	}
 	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr())

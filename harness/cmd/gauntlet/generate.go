@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ type generateFlags struct {
 // addProfile adds to a command the flags --profile and --prefer-uncovered, which decide what a
 // generated scenario contains.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
-	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady, storm, slow or hours")
+	choiceFlag(flags, &f.profile, "profile", generate.DefaultProfile, profiles(), "how many operations and faults a generated scenario has: calm, steady, storm, slow or hours")
 	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 
@@ -49,7 +50,11 @@ func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenar
 			return nil, fmt.Errorf("--prefer-uncovered: %w", err)
 		}
 	}
-	return generate.Scenario(options)
+	s, err := generate.Scenario(options)
+	if invalid := new(generate.OptionError); errors.As(err, &invalid) {
+		return nil, fmt.Errorf("--%s: %w", invalid.Option, err)
+	}
+	return s, err
 }
 
 func newGenerate() *cobra.Command {

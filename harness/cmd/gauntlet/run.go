@@ -176,7 +176,7 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 // providerFlag adds to a command the flag --provider, which names the provider of the control
 // plane.
 func providerFlag(f *pflag.FlagSet, provider *string) {
-	f.StringVar(provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
+	choiceFlag(f, provider, "provider", providers.Default(), providers.Names(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
 }
 
 // upstreamDirFlag adds to a command the flag --upstream-dir, which names the directory with the
@@ -237,7 +237,7 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	if !isSubjectFile(f.subject) { // loadSubject later reads the subject file and builds its program
 		var err error
 		if target, err = subject.ParseTarget(f.subject); err != nil {
-			return target, providers.Provider{}, err
+			return target, providers.Provider{}, fmt.Errorf("--subject: %w", err)
 		}
 	}
 	provider, err := providers.Named(f.provider)
@@ -464,7 +464,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
 		return nil, err
 	}
-	if err := checkSubject(f.subject); err != nil {
+	if err := checkSubject("subject", f.subject); err != nil {
 		return nil, err // report a wrong subject before any warnings about skipped scenarios
 	}
 	switch {

@@ -78,7 +78,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.With(cluster.StandingClusters), ", "))
+	choiceFlag(f, &o.Provider, "provider", providers.Default(), providers.With(cluster.StandingClusters), "the provider of the control plane: "+strings.Join(providers.With(cluster.StandingClusters), ", "))
 	f.StringVar(&target, "subject", noSubject, "the controllers to run on the control plane: "+noSubject+", or a value of --subject of \"gauntlet run\"")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
 	nodeImageFlag(f, &o.ControlPlane.NodeImage)
@@ -116,7 +116,7 @@ func standingSubject(ctx context.Context, target string, replicas int) (*environ
 	}
 	parsed, err := subject.ParseTarget(target, noSubject)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--subject: %w", err)
 	}
 	_, ours, err := executables(ctx, parsed)
 	if err != nil {
@@ -297,7 +297,7 @@ func newStandingHost() *cobra.Command {
 				}
 				target, err := subject.ParseTarget(args[4])
 				if err != nil {
-					return err
+					return fmt.Errorf("argument SUBJECT: %w", err)
 				}
 				installed = &environment.SubjectOptions{Target: target, Spec: scenario.Subject{Replicas: replicas}, Ours: args[6]}
 			}

@@ -20,15 +20,17 @@ func isSubjectFile(value string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
 }
 
-// checkSubject returns an error if a value of --subject is invalid. A valid value is a target, such
-// as ours, or the path of a subject file. A subject file is a YAML file that describes a program
-// under test. checkSubject does not read the file.
-func checkSubject(value string) error {
+// checkSubject returns an error if a value of the flag --subject or --subjects is invalid. A valid
+// value is a target, such as ours, or the path of a subject file. A subject file is a YAML file that
+// describes a program under test. checkSubject does not read the file.
+func checkSubject(flag, value string) error {
 	if isSubjectFile(value) {
 		return nil
 	}
-	_, err := subject.ParseTarget(value, "FILE.yaml")
-	return err
+	if _, err := subject.ParseTarget(value, "FILE.yaml"); err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	return nil
 }
 
 // loadSubject reads the YAML file that --subject names, and builds and returns the program that

@@ -275,12 +275,12 @@ func expectedValue(invalid *pflag.InvalidValueError) string {
 	if invalid.GetFlag().Value.Type() == "duration" {
 		return "expected " + scenario.ExpectedDuration(invalid.GetValue())
 	}
-	if words := valueWords(invalid.GetFlag()); words != "" {
-		return "expected " + words
-	}
 	words := errors.Unwrap(invalid).Error()
 	if _, expected, ok := strings.Cut(words, "; expected "); ok {
 		return "expected " + expected // the caller has already named the value that was found
+	}
+	if words := valueWords(invalid.GetFlag()); words != "" {
+		return "expected " + words
 	}
 	return words
 }
@@ -299,8 +299,10 @@ func valueWords(flag *pflag.Flag) string {
 		return "true or false"
 	case "stringToString":
 		return "KEY=VALUE"
-	case "string", "stringSlice":
+	case "string":
 		return "one, such as --" + flag.Name + "=VALUE"
+	case "stringSlice":
+		return "one or more, separated by commas, with each quotation mark closed"
 	}
 	return ""
 }

@@ -133,6 +133,12 @@ func ProfileNamed(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("found profile %q; expected %s%s", name, nearest.List(names, "or"), nearest.Suggestion(name, names))
 }
 
+// OptionError is an error about one field of [Options]. Option is the name of the field in lower
+// case, such as duration.
+type OptionError struct{ Option, text string }
+
+func (e *OptionError) Error() string { return e.text }
+
 // Scenario generates the scenario for the options. It returns an error if the options are
 // invalid or if no fault fits the workload.
 func Scenario(o Options) (*scenario.Scenario, error) {
@@ -230,10 +236,10 @@ func (o *Options) complete() error {
 		o.Duration = o.Profile.duration
 	}
 	if most := o.Profile.durationMax(); o.Duration < DurationMin || o.Duration > most {
-		return fmt.Errorf("found duration %s; expected %s to %s", o.Duration, DurationMin, most)
+		return &OptionError{"duration", fmt.Sprintf("found %s; expected %s to %s", o.Duration, DurationMin, most)}
 	}
 	if o.Profile.long && !o.Provider.Capabilities.Has(cluster.VirtualTime) {
-		return fmt.Errorf("the workload of profile %s takes %s on provider %s; expected provider virtual", o.Profile.Name, o.Duration, o.Provider.Name)
+		return &OptionError{"profile", fmt.Sprintf("the workload of profile %s takes %s on provider %s; expected provider virtual", o.Profile.Name, o.Duration, o.Provider.Name)}
 	}
 	if o.Kinds == nil {
 		o.Kinds = catalog.All
