@@ -35,6 +35,7 @@
 //	  versions         of all components, by name
 //	  verdict, reason  of the run; its verdict is worse than the verdicts of all results if
 //	                   too little happened in the run or if the run was aborted
+//	  failedChecks     the IDs of the checks with the verdict fail; omitted if there are none
 //	  reproduce        the command line that repeats the run
 //	  faults           the name, injected and fired counts of each fault; omitted if there
 //	                   are none

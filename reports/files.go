@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
@@ -78,6 +80,7 @@ func WriteRun(run Run, draft *timeline.Draft) error {
 // writeFiles writes the reports of runs to a directory. The argument detail returns the [Detail]
 // of a run. writeFiles calls it only if there is a single run; see writePage.
 func writeFiles(dir string, s series, detail func(*Run) *Detail) error {
+	var failed []string // the names of the files that could not be written
 	var all []error
 	for _, file := range files {
 		var content bytes.Buffer
@@ -86,8 +89,25 @@ func writeFiles(dir string, s series, detail func(*Run) *Detail) error {
 			err = replace(filepath.Join(dir, file.name), content.Bytes())
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("writing %s: %w", file.name, err))
+			failed, all = append(failed, file.name), append(all, err)
 		}
+	}
+	return failedWrites(dir, failed, all)
+}
+
+// failedWrites returns one error about the files of a directory that could not be written. If all
+// have the same reason, such as a full disk, the error says this reason once.
+func failedWrites(dir string, names []string, reasons []error) error {
+	if len(names) == 0 {
+		return nil
+	}
+	same := !slices.ContainsFunc(reasons, func(err error) bool { return err.Error() != reasons[0].Error() })
+	if same {
+		return fmt.Errorf("writing %s in %s: %w", strings.Join(names, ", "), dir, reasons[0])
+	}
+	all := make([]error, len(names))
+	for i, name := range names {
+		all[i] = fmt.Errorf("writing %s: %w", filepath.Join(dir, name), reasons[i])
 	}
 	return errors.Join(all...)
 }

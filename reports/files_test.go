@@ -86,6 +86,27 @@ func TestWriteRun(t *testing.T) {
 	}
 }
 
+// TestFailedWrites checks that an error says a reason once if all files have this reason.
+func TestFailedWrites(t *testing.T) {
+	full, denied := errors.New("no space left on device"), errors.New("permission denied")
+	for _, test := range []struct {
+		names   []string
+		reasons []error
+		want    string
+	}{
+		{[]string{"a"}, []error{full}, "writing a in dir: no space left on device"},
+		{[]string{"a", "b"}, []error{full, full}, "writing a, b in dir: no space left on device"},
+		{[]string{"a", "b"}, []error{full, denied}, "writing dir/a: no space left on device\nwriting dir/b: permission denied"},
+	} {
+		if err := failedWrites("dir", test.names, test.reasons); err == nil || err.Error() != test.want {
+			t.Errorf("%v: error %v, want %s", test.names, err, test.want)
+		}
+	}
+	if err := failedWrites("dir", nil, nil); err != nil {
+		t.Errorf("no failure: error %v", err)
+	}
+}
+
 // TestWriteFilesFails checks that WriteFiles returns an error if it cannot write one report. It
 // must still write the other reports.
 func TestWriteFilesFails(t *testing.T) {
@@ -94,7 +115,7 @@ func TestWriteFilesFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := WriteFiles(dir, samples["one-passed"][0])
-	if want := "writing junit.xml: file exists"; err == nil || err.Error() != want {
+	if want := "writing junit.xml in " + dir + ": file exists"; err == nil || err.Error() != want {
 		t.Errorf("error %v; want %q", err, want)
 	}
 	for _, name := range []string{"verdicts.json", "summary.md", "report.html"} {

@@ -36,6 +36,7 @@ type jsonRun struct {
 	Versions        map[string]string `json:"versions"`
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
+	FailedChecks    []string          `json:"failedChecks,omitempty"`
 	Reproduce       string            `json:"reproduce"`
 	// Again is the old name of the JSON field reproduce, from schema 1. JSON writes both fields
 	// with the same value until the next release.
@@ -139,6 +140,9 @@ func (r *Run) json() jsonRun {
 	}
 	for _, result := range r.Results {
 		run.Results = append(run.Results, jsonResultOf(result))
+		if result.Verdict == check.Fail {
+			run.FailedChecks = append(run.FailedChecks, result.Check)
+		}
 	}
 	return run
 }
