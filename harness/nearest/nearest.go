@@ -19,7 +19,7 @@ func Name(word string, names []string) string {
 			return name
 		}
 	}
-	best, least := "", 1+len(word)/3 // one typing error is allowed, and one more for each three letters
+	best, least := "", max(1, len(word)/3) // one typing error is allowed for each three letters, and one in a shorter word
 	for _, name := range names {
 		if d := distance(word, strings.ToLower(name)); d < least || (d == least && best == "") {
 			best, least = name, d

@@ -14,6 +14,9 @@ func TestName(t *testing.T) {
 		{"slowstart", "slow-start"},
 		{"Start-slow", "slow-start"},
 		{"pods", ""},
+		{"slwo-start", "slow-start"},
+		{"slog-stirt", "slow-start"},
+		{"stobxs", ""},
 		{"a", ""}, // each name contains this letter, so no name is nearest
 		{"", ""},
 	} {
