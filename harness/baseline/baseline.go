@@ -11,6 +11,7 @@
 package baseline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -155,6 +156,10 @@ func (b *Baseline) write(path string, write func(string, []byte) error) error {
 // secondDocument matches a document marker that follows a line of another document.
 var secondDocument = regexp.MustCompile(`(?m)^[^#\s-].*\n(?s:.*)^---(\s|$)`)
 
+// upperCaseKey matches the key of a field with an upper-case letter. No field has one, but the decoder
+// ignores the case of keys.
+var upperCaseKey = regexp.MustCompile(`(?m)^["']?([a-z]*[A-Z][A-Za-z]*)["']?\s*:`)
+
 // Read returns the baseline in the YAML file at path. An error names the file, what was found and
 // what was expected.
 func Read(path string) (*Baseline, error) {
@@ -165,6 +170,9 @@ func Read(path string) (*Baseline, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, inputfile.JSONReason(err))
+	}
+	if match := upperCaseKey.FindSubmatch(text); match != nil {
+		return nil, fmt.Errorf("%s: unknown field %q; expected %s", path, match[1], bytes.ToLower(match[1]))
 	}
 	if secondDocument.Match(text) {
 		return nil, fmt.Errorf("%s: found a second YAML document; expected one document per file", path)
@@ -181,8 +189,8 @@ func Read(path string) (*Baseline, error) {
 	return &f.Baseline, nil
 }
 
-// Validate returns an error that lists every field with a missing or invalid value. It returns
-// nil if the baseline is valid.
+// Validate returns an error of one line that lists every field with a missing or invalid value. It
+// returns nil if the baseline is valid.
 func (b *Baseline) Validate() error {
 	var errs []error
 	if b.Scenario == "" {
@@ -199,5 +207,5 @@ func (b *Baseline) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return inputfile.JoinReasons(errs...)
 }

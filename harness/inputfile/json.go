@@ -42,6 +42,8 @@ func JSONReason(err error) string {
 	if match := timePattern.FindStringSubmatch(text); match != nil {
 		return "found " + match[1] + "; expected a time such as 2006-01-02T15:04:05Z"
 	}
+	text = strings.ReplaceAll(text, "illegal base64 data", "found a text that is not base64, which fields such as certificate-authority-data need,")
+	text = strings.ReplaceAll(text, "found incompatible YAML document", "found the directive of another version of YAML; expected %YAML 1.1, or no directive")
 	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
 	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")

@@ -30,6 +30,12 @@ type decoded struct {
 func TestJSONReason(t *testing.T) {
 	standard := func(text string) error { return stdjson.Unmarshal([]byte(text), new(decoded)) }
 	experiment := func(text string) error { return json.Unmarshal([]byte(text), new(decoded)) }
+	base64 := func(text string) error {
+		var into struct {
+			CA []byte `json:"ca"`
+		}
+		return stdjson.Unmarshal([]byte(text), &into)
+	}
 	strictYAML := func(text string) error { return yaml.UnmarshalStrict([]byte(text), new(decoded)) }
 	for _, test := range []struct {
 		name string
@@ -53,6 +59,8 @@ func TestJSONReason(t *testing.T) {
 		{"a duration", errors.New(`json: cannot unmarshal JSON string into Go time.Duration within "/within"`), "found string at /within; expected a whole number"},
 		{"a number as a time", experiment(`{"at": 1}`), "found number at /at; expected a time such as 2006-01-02T15:04:05Z"},
 		{"other words", errors.New(`json: unable to unmarshal JSON number into Go []int within "/cells"`), "found number at /cells; expected a list"},
+		{"a directive in YAML", strictYAML("%YAML 1.2\n---\nend: []\n"), "found the directive of another version of YAML; expected %YAML 1.1, or no directive"},
+		{"base64", base64(`{"ca": "!"}`), "found a text that is not base64, which fields such as certificate-authority-data need, at input byte 0"},
 		{"a struct without a name", experiment(`{"spec": 1}`), "found number at /spec; expected an object"},
 		{"another top", experiment(`[]`), "found array at the top"},
 	} {
