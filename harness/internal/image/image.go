@@ -83,7 +83,7 @@ type Image struct {
 func Build(spec Spec) (*Image, error) {
 	tag, err := name.NewTag(spec.Reference, name.StrictValidation)
 	if err != nil {
-		return nil, fmt.Errorf("image reference %q: expected NAME:TAG, with a NAME in lower case, and a TAG of at most 128 letters, digits, \"_\", \".\" and \"-\"", spec.Reference)
+		return nil, fmt.Errorf("image reference %q: expected REGISTRY/NAME:TAG, such as localhost/manager:dev, with a NAME in lower case, and a TAG of at most 128 letters, digits, \"_\", \".\" and \"-\"", spec.Reference)
 	}
 	image, err := build(spec)
 	if err != nil {

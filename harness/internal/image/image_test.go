@@ -112,9 +112,9 @@ func TestWriteErrors(t *testing.T) {
 		spec Spec
 		want []string
 	}{
-		{"no reference", Spec{Binary: static}, []string{`image reference ""`, "expected NAME:TAG"}},
-		{"no tag", Spec{Reference: "localhost/manager", Binary: static}, []string{`image reference "localhost/manager"`, "expected NAME:TAG"}},
-		{"a digest", Spec{Reference: "localhost/manager@sha256:" + strings.Repeat("0", 64), Binary: static}, []string{"expected NAME:TAG"}},
+		{"no reference", Spec{Binary: static}, []string{`image reference ""`, "expected REGISTRY/NAME:TAG"}},
+		{"no tag", Spec{Reference: "localhost/manager", Binary: static}, []string{`image reference "localhost/manager"`, "expected REGISTRY/NAME:TAG"}},
+		{"a digest", Spec{Reference: "localhost/manager@sha256:" + strings.Repeat("0", 64), Binary: static}, []string{"expected REGISTRY/NAME:TAG"}},
 		{"no file", Spec{Reference: reference, Binary: "absent"}, []string{reference, "absent: no such file"}},
 		{"a directory", Spec{Reference: reference, Binary: filepath.Dir(static)}, []string{filepath.Dir(static) + ": found a directory; expected an executable file"}},
 		{"too big", Spec{Reference: reference, Binary: huge}, []string{huge + ": found an executable of 1025 MiB; expected at most 1024 MiB"}},

@@ -266,6 +266,7 @@ func TestErrors(t *testing.T) {
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
+		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
 		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: exec:" + dir + "/none: no such file or directory; expected an executable file"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without kind or apiVersion"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type Package struct {
 	ModuleDir  string // the directory of the module's source, which is read-only
 }
 
+// versionPattern matches the version of a module, such as v1.2.3 or the name of a branch.
+var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._+/~]*$`)
+
 // MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
 // module's own replace directives apply, as in a checkout of the module. If a directive names a
 // directory that contains another module, the downloaded module lacks this directory. MainPackage
@@ -29,7 +33,7 @@ type Package struct {
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
 	name, version, ok := strings.Cut(packageAtVersion, "@")
-	if !ok || version == "" || module.CheckImportPath(name) != nil {
+	if !ok || !versionPattern.MatchString(version) || strings.Contains(version, "..") || module.CheckImportPath(name) != nil {
 		return Package{}, fmt.Errorf("found %q; expected the path of a main package and a version, such as example.com/operator@v1.2.3", packageAtVersion)
 	}
 	if err := checkGo(); err != nil {

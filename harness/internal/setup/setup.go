@@ -14,6 +14,7 @@ package setup
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,6 +103,9 @@ func buildMissing(ctx context.Context, root string, targets []target, versions m
 // this process.
 const platform = runtime.GOOS + "-" + runtime.GOARCH
 
+// ErrNoCache means that the environment variables name no cache directory. Nothing can run then.
+var ErrNoCache = errors.New("finding the cache directory of the programs")
+
 // cacheDir returns the path of gauntlet's cache directory. The argument getenv reads an
 // environment variable: os.Getenv, or a replacement in tests.
 func cacheDir(getenv func(string) string) (string, error) {
@@ -109,12 +113,12 @@ func cacheDir(getenv func(string) string) (string, error) {
 	if cache == "" {
 		home := getenv("HOME")
 		if home == "" {
-			return "", fmt.Errorf("no cache directory for the programs: neither XDG_CACHE_HOME nor HOME is set")
+			return "", fmt.Errorf("%w: neither XDG_CACHE_HOME nor HOME is set; expected an absolute path in one of them", ErrNoCache)
 		}
 		cache = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(cache) {
-		return "", fmt.Errorf("cache directory %q is not an absolute path; set XDG_CACHE_HOME to an absolute path", cache)
+		return "", fmt.Errorf("%w: found %q; expected an absolute path in XDG_CACHE_HOME", ErrNoCache, cache)
 	}
 	return filepath.Join(cache, "gauntlet"), nil
 }

@@ -62,7 +62,7 @@ func Root() (string, error) {
 	if state == "" {
 		home := os.Getenv("HOME")
 		if home == "" {
-			return "", errors.New("finding the directory of standing clusters: set XDG_STATE_HOME or HOME")
+			return "", errors.New("finding the directory of standing clusters: neither XDG_STATE_HOME nor HOME is set; expected an absolute path in one of them")
 		}
 		state = filepath.Join(home, ".local", "state")
 	}

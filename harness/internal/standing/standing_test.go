@@ -55,7 +55,7 @@ func TestRoot(t *testing.T) {
 	for _, test := range []struct{ state, home, want, wantErr string }{
 		{state: "/s", home: "/h", want: "/s/gauntlet"},
 		{home: "/h", want: "/h/.local/state/gauntlet"},
-		{wantErr: "set XDG_STATE_HOME or HOME"},
+		{wantErr: "neither XDG_STATE_HOME nor HOME is set"},
 		{state: "s", wantErr: `expected an absolute path in XDG_STATE_HOME, found "s"`},
 	} {
 		t.Setenv("XDG_STATE_HOME", test.state)
