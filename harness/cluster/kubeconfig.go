@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -70,11 +72,24 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 	if config, err = loader.ClientConfig(); err != nil {
 		return nil, "", o.loadError(files, loader, err)
 	}
-	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil || server.Scheme != "https" && server.Scheme != "http" || !validPort(server.Port()) {
 		return nil, "", fmt.Errorf("loading the kubeconfig %s: server: found %q; expected the URL of an API server, such as https://10.0.0.1:6443", files, config.Host)
+	}
+	if strings.ContainsFunc(config.BearerToken, unicode.IsControl) {
+		return nil, "", fmt.Errorf("loading the kubeconfig %s: token: found a line break or another control character; expected a token without them", files)
+	}
+	if _, err := rest.HTTPClientFor(config); err != nil { // for example, a certificate that is no PEM block
+		return nil, "", fmt.Errorf("loading the kubeconfig %s: %w; correct the cluster or the user of the context", files, err)
 	}
 	namespace, _, err = loader.Namespace()
 	return config, namespace, err
+}
+
+// validPort reports whether a text is a port of a URL. The empty text means the default port.
+func validPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil || text == ""
 }
 
 // loadError returns the error for a kubeconfig that the loader could not load because of the cause.
@@ -86,6 +101,8 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 	}
 	name, known := cmp.Or(o.Context, config.CurrentContext), slices.Sorted(maps.Keys(config.Contexts))
 	switch {
+	case files == "":
+		return errors.New("loading the kubeconfig: found no path in KUBECONFIG; set --kubeconfig or KUBECONFIG to the path of a kubeconfig")
 	case len(known) == 0 && !anyExists(filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))) && o.Kubeconfig == "":
 		return fmt.Errorf("loading the kubeconfig %s: no such file; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", files)
 	case len(known) == 0:
@@ -98,7 +115,17 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 	if cluster := config.Contexts[name].Cluster; config.Clusters[cluster] == nil {
 		return fmt.Errorf("loading the kubeconfig %s: context %q: cluster: found %q, which does not exist; expected the name of a cluster in the kubeconfig", files, name, cluster)
 	}
-	return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, inputfile.JSONReason(cause))
+	return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, configReason(cause))
+}
+
+// configReason returns the text of an error of client-go about the content of a kubeconfig. For
+// several mistakes, client-go has a list in brackets.
+func configReason(err error) string {
+	text := strings.TrimPrefix(inputfile.JSONReason(err), "invalid configuration: ")
+	if list, ok := strings.CutPrefix(text, "["); ok {
+		text = strings.TrimSuffix(list, "]")
+	}
+	return text
 }
 
 // anyExists reports whether one of the files exists.

@@ -23,8 +23,9 @@ func TestLoadErrors(t *testing.T) {
 		}
 		return path
 	}
-	const entries = "clusters: [{name: c, cluster: {server: https://a}}, {name: d, cluster: {server: foo bar}}]\n" +
-		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: lost, context: {cluster: nope}}]\n"
+	const entries = "clusters: [{name: c, cluster: {server: https://a}}, {name: d, cluster: {server: foo bar}}, {name: e, cluster: {server: ftp://a}}, {name: f, cluster: {server: https://a, certificate-authority-data: Zm9v}}, {name: g, cluster: {server: https://a:99999}}]\n" +
+		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: ftp, context: {cluster: e}}, {name: ca, context: {cluster: f}}, {name: lost, context: {cluster: nope}}, {name: port, context: {cluster: g}}, {name: token, context: {cluster: c, user: t}}, {name: user, context: {cluster: c, user: u}}]\n" +
+		"users: [{name: t, user: {token: \"a\\nb\"}}, {name: u, user: {client-certificate: /nope, client-key: /none}}]\n"
 	empty := write("empty", "contexts: []\n")
 	several, broken, absent := write("several", entries), write("broken", "clusters: 7\n"), filepath.Join(dir, "absent")
 	for _, test := range []struct{ name, environment, kubeconfig, context, want string }{
@@ -33,9 +34,15 @@ func TestLoadErrors(t *testing.T) {
 		{"no context", empty, "", "", "loading the kubeconfig " + empty + ": found no context; set"},
 		{"no such cluster", several, "", "lost", "loading the kubeconfig " + several + `: context "lost": cluster: found "nope", which does not exist; expected`},
 		{"no URL", several, "", "bad", "loading the kubeconfig " + several + `: server: found "foo bar"; expected the URL of an API server`},
+		{"no scheme of an API server", several, "", "ftp", "loading the kubeconfig " + several + `: server: found "ftp://a"; expected the URL of an API server`},
+		{"no port", several, "", "port", "loading the kubeconfig " + several + `: server: found "https://a:99999"; expected the URL of an API server`},
+		{"no certificate", several, "", "ca", "loading the kubeconfig " + several + ": unable to load root certificates"},
+		{"no files of the user", several, "", "user", "loading the kubeconfig " + several + ": unable to read client-cert /nope for u due to open /nope: no such file or directory, unable to read client-key /none"},
+		{"a line break in a token", several, "", "token", "loading the kubeconfig " + several + ": token: found a line break or another control character"},
+		{"no path", ":", "", "", "loading the kubeconfig: found no path in KUBECONFIG; set"},
 		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
-		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a, b, bad or lost in --context`},
-		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a, b, bad or lost"},
+		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a, b, bad, ca, ftp, lost, port, token or user in --context`},
+		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a, b, bad, ca, ftp, lost, port, token or user"},
 		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": found number at clusters; expected a list; set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -21,12 +21,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -156,11 +159,43 @@ func Version(kubeconfig, context string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("existing cluster: %w", err)
 	}
-	version, err := client.Discovery().ServerVersion()
-	if err != nil {
-		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, err)
+	found, err := serverVersion(client)
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("existing cluster: found no path /version at %s; expected the URL of a Kubernetes API server in the kubeconfig", config.Host)
 	}
-	return version.GitVersion, nil
+	if err != nil {
+		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, firstLine(err))
+	}
+	return found.GitVersion, nil
+}
+
+// serverVersion asks an API server for its version. It waits at most requestTimeout, also if a
+// credential plugin of the kubeconfig does not end.
+func serverVersion(client kubernetes.Interface) (*version.Info, error) {
+	type answer struct {
+		version *version.Info
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		found, err := client.Discovery().ServerVersion()
+		answers <- answer{found, err}
+	}()
+	timer := time.NewTimer(requestTimeout)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		return a.version, a.err
+	case <-timer.C:
+		return nil, fmt.Errorf("no answer within %s; look at the server and the credential plugin of the kubeconfig", requestTimeout)
+	}
+}
+
+// firstLine returns an error with the first line of a message. The other lines of a message of
+// client-go are advice about credential plugins.
+func firstLine(err error) error {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(line)
 }
 
 // createServiceAccount creates the ServiceAccount of the controllers under test, and a token with

@@ -109,7 +109,11 @@ func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err e
 	if err != nil {
 		return false, fmt.Errorf("getting namespace %q: %w", Namespace, err)
 	}
-	owner, err := process.ParseIdentity(namespace.Annotations[ownerAnnotation])
+	mark, ok := namespace.Annotations[ownerAnnotation]
+	if !ok {
+		return false, fmt.Errorf("namespace %q was not created by gauntlet, because it has no annotation %s; delete or rename it with kubectl if a run needs the name", Namespace, ownerAnnotation)
+	}
+	owner, err := process.ParseIdentity(mark)
 	if err != nil {
 		return false, fmt.Errorf("namespace %q was not created by gauntlet: annotation %s: %w", Namespace, ownerAnnotation, err)
 	}
