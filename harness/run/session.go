@@ -182,6 +182,29 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
+// newAuditLog creates an empty audit log for a run in the directory dir, and returns its path. The
+// argument name is that of the run directory. A run in another parent directory may have the same
+// name; the file then gets a suffix such as -2. The audit log can contain secrets.
+func newAuditLog(dir, name string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("creating the directory of the audit log: %w", err)
+	}
+	for i := 1; ; i++ {
+		path := filepath.Join(dir, name+".jsonl")
+		if i > 1 {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%d.jsonl", name, i))
+		}
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("creating the audit log: %w", err)
+		}
+		return path, file.Close()
+	}
+}
+
 // startControlPlane starts the control plane of the run. If Options.On is set, it returns
 // Options.On instead.
 func (s *Session) startControlPlane(ctx context.Context) (*environment.Environment, error) {
@@ -190,7 +213,11 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 	}
 	controlPlane := s.controlPlane()
 	if s.AuditDir != "" {
-		controlPlane.AuditLog = filepath.Join(s.AuditDir, filepath.Base(string(s.dir))+".jsonl")
+		path, err := newAuditLog(s.AuditDir, filepath.Base(string(s.dir)))
+		if err != nil {
+			return nil, err
+		}
+		controlPlane.AuditLog = path
 	}
 	return environment.Start(ctx, environment.Options{
 		Provider:     s.Provider,
