@@ -65,6 +65,9 @@ func meetsJSONPath(object map[string]any, path, value string) (bool, string, err
 		return false, "", err
 	}
 	lists, err := expression.FindResults(object)
+	if err != nil && strings.HasSuffix(err.Error(), "is not array or slice") {
+		return false, "", fmt.Errorf("JSONPath %s has an index, but found a value that is no list; expected the path of a list before [", path)
+	}
 	if err != nil {
 		return false, "", err
 	}

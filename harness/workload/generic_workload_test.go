@@ -293,6 +293,7 @@ func TestMeets(t *testing.T) {
 		{"number", status, "jsonpath={.status.replicas}=3", true, `"3" at {.status.replicas}`, ""},
 		{"boolean", status, "jsonpath={.status.ok}=false", true, `"false" at {.status.ok}`, ""},
 		{"missing", status, "jsonpath={.status.missing}=3", false, "nothing at {.status.missing}", ""},
+		{"index of a number", status, "jsonpath={.status.replicas[0]}=3", false, "", "JSONPath {.status.replicas[0]} has an index, but found a value that is no list; expected the path of a list before ["},
 		{"null", status, "jsonpath={.status.null}=3", false, "nothing at {.status.null}", ""},
 		{"any value", status, "jsonpath={.status.phase}", true, "a value at {.status.phase}", ""},
 		{"any value of several", status, "jsonpath={.status.list}", true, "a value at {.status.list}", ""},
