@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -186,6 +188,12 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"compare", "burst", "--seed=18446744073709551615", "--pairs=2"}, "expected at most 18446744073709551614"},
 		{[]string{"nightly", "--seed=18446744073709551615"}, "expected at most 18446744073709551614"},
 		{[]string{"sweep", "seeds", "--to=18446744073709551615"}, "--to=18446744073709551615: expected at most 18446744073709551614"},
+		{[]string{"fleet", "collect", "../n", "--store=x"}, `name of the campaign: found "../n"; expected at most 48 lower-case letters`},
+		{[]string{"fleet", "nightly", "x", "--claim=c", "--mount=rel", "--dry-run"}, "--mount=rel: expected an absolute path"},
+		{[]string{"image"}, "image: found no argument; expected BINARY, or --fleet"},
+		{[]string{"image", "x", "--fleet"}, `image: found the argument "x" and --fleet; use one of them`},
+		{[]string{"run", "--baseline=x"}, "--baseline: found 0 scenarios on the command line; expected exactly one"},
+		{[]string{"compare", "burst", `--subjects="ours,upstream`}, "--subjects: found \"\\\"ours,upstream\"; expected one or more, separated by commas"},
 		{[]string{"image", "x", "--push", "--output=x"}, "image: found --push and --output"},
 		{[]string{"image", "x", "--output=."}, "--output=.: found a directory; expected a file"},
 		{[]string{"image", "x", "--label==v"}, "--label: found an empty key; expected KEY=VALUE"},
@@ -272,7 +280,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "burst", ""}, "run: found an empty argument in position 2; expected [SCENARIO…]"},
 		{[]string{"coverage", "scenarios", "--seeds=3", "--tier=quick"}, "found --seeds and --tier; use at most one of these flags"},
 		{[]string{"fleet", "acknowledge", "x"}, "--store: found no value; expected one, such as --store=VALUE"},
-		{[]string{"image", empty, "--reference=UPPER/Case:v1", "--output=" + dir + "/x.tar"}, "expected NAME:TAG, with a NAME in lower case"},
+		{[]string{"image", empty, "--reference=UPPER/Case:v1", "--output=" + dir + "/x.tar"}, "expected REGISTRY/NAME:TAG, such as localhost/manager:dev, with a NAME in lower case"},
 		{[]string{"--version", "extra"}, `unknown command "extra" for "gauntlet"`},
 		{[]string{"coverage", "scenarios", "--seeds=0"}, "--seeds=0: expected 1 to 10000"},
 		{[]string{"run", "burst", "--provider=existing", "--controller-switch=no-such-program"}, "--controller-switch=no-such-program: executable file not found in $PATH; expected the path or name of a program"},
@@ -421,6 +429,58 @@ func TestEscapeArguments(t *testing.T) {
 		if got := escapeArguments(test.text, test.args); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
+	}
+}
+
+func TestClipWords(t *testing.T) {
+	long := strings.Repeat("ä", 1000)
+	for _, test := range []struct{ name, text, want string }{
+		{"short", "a b", "a b"},
+		{"many words", strings.Repeat("a ", 1000), strings.Repeat("a ", 1000)},
+		{"a long word", "x: " + strings.Repeat("a", 5000) + ": y", "x: " + strings.Repeat("a", wordStart) + "…(4501 bytes)…" + strings.Repeat("a", wordEnd-1) + ": y"},
+		{"characters of two bytes", long, long[:wordStart] + "…(1500 bytes)…" + long[:wordEnd]},
+	} {
+		if got := clipWords(test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestShrinkAdvice checks that errors of "gauntlet shrink" advise no flag that the command lacks.
+func TestShrinkAdvice(t *testing.T) {
+	flags := &shrinkFlags{}
+	flags.runs.provider = "virtual"
+	for _, test := range []struct {
+		text  string
+		ofRun bool
+		want  string
+	}{
+		{"subject exec:x: found provider virtual; expected --provider=embedded", false, "subject exec:x: found provider virtual; shrink repeats the run on its provider virtual: omit the flag, or set another value"},
+		{`--subject: found "x"; expected ours`, false, `--subject: found "x"; expected ours`},
+		{`--subject: found "x"; expected ours`, true, `the subject of the run in environment.json: found "x"; expected ours`},
+	} {
+		if got := flags.explain(errors.New(test.text), test.ofRun).Error(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+// TestWrongState checks that commands exit with status 3 if the environment has no valid directory
+// for standing clusters.
+func TestWrongState(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "relative")
+	for _, name := range []string{"down", "clean"} {
+		_, err := command(t, name)
+		if exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "expected an absolute path in XDG_STATE_HOME") {
+			t.Errorf("%s: error %v, want one with the exit status %d", name, err, exitUsage)
+		}
+	}
+}
+
+// TestNoCache checks the exit status if the environment has no valid cache directory.
+func TestNoCache(t *testing.T) {
+	if code := exitCode(exitPass, &unfinishedError{fmt.Errorf("building: %w", setup.ErrNoCache)}); code != exitUsage {
+		t.Errorf("exit status %d, want %d", code, exitUsage)
 	}
 }
 

@@ -500,6 +500,9 @@ the claim, and the command deletes this Job at the end.`,
 			if err := checkDirectory("out", flags.out); err != nil {
 				return err
 			}
+			if err := fleet.CheckName(args[0]); err != nil {
+				return err
+			}
 			store, closeStore, err := flags.open(cmd.Context(), args[0])
 			if err != nil {
 				return err

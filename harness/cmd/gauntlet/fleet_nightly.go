@@ -81,6 +81,9 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	if f.count < 1 || f.count > fleetCountMax {
 		return nil, fmt.Errorf("--count=%d: expected 1 to %d", f.count, fleetCountMax)
 	}
+	if f.mount != "" && !filepath.IsAbs(f.mount) {
+		return nil, fmt.Errorf("--mount=%s: expected an absolute path", f.mount)
+	}
 	first := uint64(now.Unix())/uint64(time.Hour/time.Second)*f.count + 1
 	f.seeds = fmt.Sprintf("%d..%d", first, first+f.count-1)
 	f.campaign.Name = cmp.Or(f.campaign.Name, series+"-"+now.UTC().Format("20060102"))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,11 @@ func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
 // workload.
 func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
+}
+
+// changed reports whether the command line sets one of the flags.
+func (f *generateFlags) changed(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
 }
 
 // generate returns the scenario that the seed, the provider and the flags determine.

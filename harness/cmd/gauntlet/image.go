@@ -47,8 +47,10 @@ the credentials of "docker login".`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case forFleet == (len(args) == 1):
-				return fmt.Errorf("image: found the arguments %q and --fleet=%t; expected either BINARY or --fleet", args, forFleet)
+			case forFleet && len(args) == 1:
+				return fmt.Errorf("image: found the argument %q and --fleet; use one of them", args[0])
+			case !forFleet && len(args) == 0:
+				return errors.New("image: found no argument; expected BINARY, or --fleet")
 			case forFleet:
 				if err := fleetPrograms(cmd, &spec, withVirtual, withObjectStore); err != nil {
 					return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -28,7 +29,7 @@ const (
 var revision = "unknown"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	// A second signal ends gauntlet immediately. The guard process then removes the processes and
 	// directories that gauntlet created.
 	context.AfterFunc(ctx, stop)
@@ -40,22 +41,33 @@ func main() {
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
 	if err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(escapeArguments(err.Error(), os.Args)))
+		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(clipWords(escapeArguments(err.Error(), os.Args))))
 	}
 	stop()
 	os.Exit(exitCode(code, err))
 }
 
+// endingSignals returns the signals that end gauntlet after it has written its reports. A terminal
+// that closes sends SIGHUP, unless nohup made gauntlet ignore it.
+func endingSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
 // exitCode returns verdicts. For an unfinishedError, it returns exitFail if a check failed, and
-// exitUnknown otherwise. For any other error, it returns exitUsage.
+// exitUnknown otherwise. For any other error, and for an environment without a cache directory, it
+// returns exitUsage.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
 	case err == nil:
 		return verdicts
-	case !errors.As(err, &unfinished):
+	case !errors.As(err, &unfinished), errors.Is(err, setup.ErrNoCache):
 		return exitUsage
 	case verdicts == exitFail:
 		return exitFail

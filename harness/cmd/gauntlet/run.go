@@ -104,6 +104,9 @@ document instead. Everything else goes to standard error.`,
 				return err
 			}
 			flags.stdin = &interruptibleReader{cmd.Context(), cmd.InOrStdin()}
+			if baselineFile != "" && len(names) != 1 && !cmd.Flags().Changed("seed") && !flags.generated.changed(cmd) {
+				return fmt.Errorf("--baseline: found %d scenarios on the command line; expected exactly one", len(names))
+			}
 			scenarios, err := flags.scenarios(cmd, names)
 			if err != nil {
 				return err
@@ -460,7 +463,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	if len(names) == 0 && isSubjectFile(f.subject) {
 		return nil, errSubjectFileWithoutScenario(f.subject)
 	}
-	shaped := slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
+	shaped := f.generated.changed(cmd)
 	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
 		return nil, err
 	}

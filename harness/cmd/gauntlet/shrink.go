@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -110,7 +111,8 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.runs.seed, f.runs.provider = failed.Seed, failed.Provider
-	if f.runs.subject == "" {
+	ofRun := f.runs.subject == ""
+	if ofRun {
 		f.runs.subject = failed.Subject
 	}
 	original.Seed = failed.Seed
@@ -120,7 +122,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	f.runs.out = filepath.Join(path, "shrink")
 	f.runs.terminal = f.runs.newTerminal(cmd)
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
-		return err // the options are wrong; no run has started
+		return f.explain(err, ofRun) // the options are wrong; no run has started
 	}
 	prober, closeJournal, err := f.prober(cmd)
 	if err != nil {
@@ -135,6 +137,20 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		return &unfinishedError{err}
 	}
 	return nil
+}
+
+// explain replaces advice that the flags of "gauntlet shrink" do not allow: the provider is that of
+// the failed run. The argument ofRun is true if the subject is that of the run too, so that the
+// flag --subject is not wrong.
+func (f *shrinkFlags) explain(err error, ofRun bool) error {
+	if reason, ok := strings.CutPrefix(err.Error(), "--subject: "); ok && ofRun {
+		return fmt.Errorf("the subject of the run in environment.json: %s", reason)
+	}
+	found, advice, ok := strings.Cut(err.Error(), "; ")
+	if !ok || !strings.Contains(advice, "--provider=") {
+		return err
+	}
+	return fmt.Errorf("%s; shrink repeats the run on its provider %s: omit the flag, or set another value", found, f.runs.provider)
 }
 
 // findFailedCheck returns the ID of the first check that failed in a run. If no check failed, it

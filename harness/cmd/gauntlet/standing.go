@@ -139,6 +139,9 @@ that exists.`,
 			if all && len(names) > 0 {
 				return fmt.Errorf("found --all and the names %s; use either --all or names", strings.Join(names, ", "))
 			}
+			if _, err := standing.Root(); err != nil {
+				return err // an environment variable is wrong
+			}
 			found, err := standing.List(cmd.Context())
 			if err != nil {
 				return &unfinishedError{err}
@@ -231,6 +234,9 @@ on an existing cluster.`,
 			}
 			if cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context") {
 				return fmt.Errorf("--kubeconfig and --context have an effect only with --provider=%s; add this provider, or omit the two flags to remove leftovers on this machine", providers.Existing)
+			}
+			if _, err := standing.Root(); err != nil {
+				return err // an environment variable is wrong
 			}
 			removed, spared, err := standing.Clean(cmd.Context())
 			printCleaned(cmd.OutOrStdout(), removed, spared)

@@ -68,6 +68,30 @@ func escapeArguments(text string, args []string) string {
 	return text
 }
 
+// These are lengths of words in error messages, in bytes. Of a word that is longer than wordMax,
+// clipWords keeps the beginning and the end.
+const (
+	wordMax   = 600
+	wordStart = 400
+	wordEnd   = 100
+)
+
+// clipWords cuts the middle out of each very long word of a message. Such a word is, for example, a
+// file name with thousands of characters.
+func clipWords(text string) string {
+	if len(text) <= wordMax {
+		return text
+	}
+	return longWord.ReplaceAllStringFunc(text, func(word string) string {
+		start := strings.ToValidUTF8(word[:wordStart], "")
+		end := strings.ToValidUTF8(word[len(word)-wordEnd:], "")
+		return fmt.Sprintf("%s…(%d bytes)…%s", start, len(word)-len(start)-len(end), end)
+	})
+}
+
+// longWord matches a word that is longer than wordMax.
+var longWord = regexp.MustCompile(fmt.Sprintf(`\S{%d}\S*`, wordMax+1))
+
 // standardOutput writes to the standard output of gauntlet. It keeps the error of the first failed
 // write.
 type standardOutput struct {

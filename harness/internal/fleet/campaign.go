@@ -67,10 +67,18 @@ const (
 	nameMax    = 48      // the maximum length of a campaign's name; pod names add the index and a random suffix
 )
 
+// CheckName returns an error if no campaign can have the name.
+func CheckName(name string) error {
+	if errs := validation.IsDNS1123Label(name); len(errs) > 0 || len(name) > nameMax {
+		return fmt.Errorf("name of the campaign: found %q; expected at most %d lower-case letters, digits and \"-\"", name, nameMax)
+	}
+	return nil
+}
+
 // Validate returns an error if the campaign cannot run as a Job.
 func (c *Campaign) Validate() error {
-	if errs := validation.IsDNS1123Label(c.Name); len(errs) > 0 || len(c.Name) > nameMax {
-		return fmt.Errorf("name of the campaign: found %q; expected at most %d lower-case letters, digits and \"-\"", c.Name, nameMax)
+	if err := CheckName(c.Name); err != nil {
+		return err
 	}
 	if err := c.Seeds.validate(); err != nil {
 		return err
