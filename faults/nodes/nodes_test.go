@@ -27,7 +27,7 @@ func TestTaintParams(t *testing.T) {
 	faulttest.Params(t, Taint, []faulttest.Case{
 		{Text: "effect: NoExecute"},
 		{Text: "{count: 2, effect: NoSchedule}"},
-		{Text: "effect: PreferNoSchedule", Want: `s.yaml:1:9: node-taint.effect: unknown value "PreferNoSchedule"; expected one of NoExecute, NoSchedule; did you mean NoSchedule?`},
+		{Text: "effect: PreferNoSchedule", Want: `s.yaml:1:9: node-taint.effect: unknown value "PreferNoSchedule"; expected one of NoExecute, NoSchedule`},
 		{Text: "effects: NoSchedule", Want: `s.yaml:1:1: node-taint: unknown field "effects"; expected count or effect; did you mean effect?`},
 	})
 }

@@ -23,7 +23,7 @@ import (
 var lateSyncCheck = Check{
 	ID:               "late-sync",
 	Guarantee:        "An idle controller whose caches are up to date leaves no object with the wrong pods, ReplicaSets, Endpoints or status for longer than 5 s.",
-	Contract:         "ReplicaSet 14, 15, 18; Deployment 17, 19; Endpoints 1",
+	Contract:         "ReplicaSet 14, 15, 18, Deployment 17, 19, Endpoints 1",
 	Property:         Liveness,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The process that holds the lease is idle for 5 s, its caches are up to date, and an object exists.",
