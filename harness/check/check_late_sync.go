@@ -48,6 +48,12 @@ type lateSyncChecker struct {
 	failed     *failedAttempts  // the failed requests of each work queue key
 	stale      *staleEndpoints  // the Services whose syncs fail without a request
 	examinedAt time.Duration    // when the checker last examined the objects
+	// written contains the resourceVersion of the Endpoints that each process last wrote for a Service.
+	// silent contains the Services that an event enqueued while the cache lacked this version. The sync
+	// of upstream then fails without a request, and the retry may be late. A request for the
+	// Service removes the Service from the map.
+	written map[workQueueKey]history.Version
+	silent  map[workQueueKey]bool
 	// wrong contains the keys of the objects that are in a wrong state.
 	wrong map[workQueueKey]*wrongState
 }
@@ -63,7 +69,8 @@ func newLateSyncChecker(s Settings) Checker {
 	checker := &lateSyncChecker{
 		findings: findings{excusesStalls: true},
 		failed:   newFailedAttempts(0, func(*call) bool { return true }),
-		stale:    newStaleEndpoints(),
+		written:  map[workQueueKey]history.Version{},
+		silent:   map[workQueueKey]bool{},
 		wrong:    map[workQueueKey]*wrongState{},
 	}
 	tested := newTestedControllers(s.Controllers)
@@ -83,9 +90,11 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 		kind.observe(m, r)
 	}
 	checker.failed.observe(m, r)
-	checker.stale.observe(m, r)
+	checker.observeEndpoints(m)
 	if processStarts(r) {
 		dropEndedProcesses(checker.wrong)
+		dropEndedProcesses(checker.written)
+		dropEndedProcesses(checker.silent)
 	}
 	for _, event := range m.events {
 		checker.failed.recordEvent(m, event.workQueueKey)
@@ -100,6 +109,24 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 	checker.examinedAt = m.now
 	for _, name := range slices.Sorted(maps.Keys(m.processes)) {
 		checker.examine(m, m.processes[name])
+	}
+}
+
+// observeEndpoints notes which Services a process may have synced without a request, because its cache
+// lacked its own last write of the Endpoints.
+func (checker *lateSyncChecker) observeEndpoints(m *Model) {
+	if m.sent != nil && m.sent.serviceState != nil {
+		delete(checker.silent, m.sent.queueKey)
+	}
+	if answered := m.answered; answered != nil && answered.serviceState != nil && answered.response.Object != nil {
+		checker.written[answered.queueKey] = answered.response.Object.Version
+	}
+	for _, event := range m.events {
+		state := event.process.serviceStates[event.service]
+		inFlight := state != nil && state.callsInFlight > 0
+		if inFlight || event.process.view.reachedVersion[objects.EndpointsResource] < checker.written[event.workQueueKey] {
+			checker.silent[event.workQueueKey] = true
+		}
 	}
 }
 
@@ -161,5 +188,5 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 func (checker *lateSyncChecker) excused(m *Model, kind convergingKind, uid types.UID, key workQueueKey) bool {
 	owner := key.process.ownerStates[uid]
 	return owner != nil && !owner.expectationsSatisfied(nil) ||
-		checker.failed.retryFollows(key) || checker.stale.updates[key] != nil || kind.knownIssue(m, uid) != nil
+		checker.failed.retryFollows(key) || checker.silent[key] || kind.knownIssue(m, uid) != nil
 }
