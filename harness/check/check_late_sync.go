@@ -107,12 +107,15 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	checker.examinedAt = m.now
+	maps.DeleteFunc(checker.written, func(key workQueueKey, _ history.Version) bool { return key.objectGone() })
+	maps.DeleteFunc(checker.silent, func(key workQueueKey, _ bool) bool { return key.objectGone() })
+	maps.DeleteFunc(checker.wrong, func(key workQueueKey, _ *wrongState) bool { return key.objectGone() })
 	for _, name := range slices.Sorted(maps.Keys(m.processes)) {
 		checker.examine(m, m.processes[name])
 	}
 }
 
-// observeEndpoints notes which Services a process may have synced without a request, because its cache
+// observeEndpoints notes which Services a process may have synced without a request. Its cache then
 // lacked its own last write of the Endpoints.
 func (checker *lateSyncChecker) observeEndpoints(m *Model) {
 	if m.sent != nil && m.sent.serviceState != nil {

@@ -103,6 +103,18 @@ func TestLateSync(t *testing.T) {
 			h.deliver(h.revise("web", "status", fields{"observedGeneration": h.find("web").Generation, "replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2}))
 			idle(h, 12)
 		}},
+		{name: "an event arrives before the process's own update of the Endpoints", want: Pass, build: func(h *historyBuilder) {
+			h.holdLease()
+			pod := h.pod(nil, "web")
+			h.service("web", nil)
+			old := h.endpoints("web")
+			update := h.writeEndpoints("update", "web")
+			updated := h.commit(history.Modified, *old)
+			h.append(history.Record{Response: &history.Response{ID: update.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: updated}})
+			h.podWithAddress(pod, "10.0.0.1", true, nil)
+			h.deliver(updated)
+			idle(h, 10)
+		}},
 		{name: "leaves the Endpoints empty", want: Fail, evidence: "Service ns/web: Endpoints lack 10.0.0.1:8080", build: func(h *historyBuilder) {
 			h.holdLease()
 			pod := h.pod(nil, "web")
