@@ -46,7 +46,6 @@ type lateSyncChecker struct {
 	findings
 	kinds      []convergingKind // of the controllers under test
 	failed     *failedAttempts  // the failed requests of each work queue key
-	stale      *staleEndpoints  // the Services whose syncs fail without a request
 	examinedAt time.Duration    // when the checker last examined the objects
 	// written contains the resourceVersion of the Endpoints that each process last wrote for a Service.
 	// silent contains the Services that an event enqueued while the cache lacked this version. The sync
