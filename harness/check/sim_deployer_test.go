@@ -215,8 +215,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	d.writePlans(r, d.plan(r))
 }
 
-// number sets the Deployment's revision to that of its new ReplicaSet. The watch event of this write
-// enqueues the Deployment again.
+// number sets the Deployment's revision to that of its new ReplicaSet, and continues the sync.
 func (d *deployer) number(r *syncState) {
 	o := *r.object
 	o.Annotations = maps.Clone(o.Annotations)
@@ -224,7 +223,14 @@ func (d *deployer) number(r *syncState) {
 		o.Annotations = map[string]string{}
 	}
 	o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(r.newSet.Revision)
-	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
+	d.update(o, "", false, func(code int, written *simObject) {
+		if code != 200 {
+			r.finished(false)
+			return
+		}
+		r.object = &written.Object
+		d.writePlans(r, d.plan(r))
+	})
 }
 
 // inherited reports whether the new ReplicaSet has all annotations of the Deployment.
