@@ -62,7 +62,6 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
-	_ = flags.MarkHidden("prefer-uncovered") // the flag names a file on this machine, which the pods do not have
 }
 
 // complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
@@ -75,21 +74,21 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	if err := checkFleetSubjects(f.campaign.Subjects, f.campaign.Provider); err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("prefer-uncovered") {
-		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet cannot read a file of this machine")
-	}
 	if f.campaign.Explores() {
 		return f.campaign.Validate()
 	}
 	if f.campaign.Scenario == "" {
-		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
+		if err := f.generated.readCovered(); err != nil {
+			return err
+		}
+		f.campaign.Profile, f.campaign.Duration, f.campaign.PreferUncovered = f.generated.profile, f.generated.duration, f.generated.covered
 		if _, err := f.generated.generate(f.campaign.Seeds.First, f.campaign.Provider); err != nil {
 			return err
 		}
 		return f.campaign.Validate()
 	}
-	if cmd.Flags().Changed("profile") || cmd.Flags().Changed("duration") {
-		return errors.New("--profile and --duration apply to generated scenarios only: omit them, or omit --scenario")
+	if f.generated.changed(cmd) {
+		return errors.New("--profile, --duration and --prefer-uncovered apply to generated scenarios only: omit them, or omit --scenario")
 	}
 	if _, ok := library.Find(f.campaign.Scenario); !ok {
 		return notInImage(f.campaign.Scenario)
@@ -600,6 +599,9 @@ func mergeFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (*fleet
 		code = exitPass
 	}
 	if err := reportCampaign(cmd, dir, merged.Results); err != nil {
+		return nil, code, err
+	}
+	if err := writeCoverage(filepath.Join(dir, "coverage.json"), &merged.Coverage); err != nil {
 		return nil, code, err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "pods: %d; results that do not count, because an earlier pod has a result for the same run: %d\n", merged.Attempts, merged.Repeated)

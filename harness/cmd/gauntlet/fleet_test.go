@@ -43,6 +43,8 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --tolerations=" + file(t, "- {operator: Equal}"), `[0].key: found ""; expected a key, or the operator Exists`},
 		{"--claim=results --seeds=1..900000000 --per-pod=10000", "seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
 		{"--claim=results --store-secret=keys", "--store-secret has an effect only with --store"},
+		{"--claim=results --prefer-uncovered=" + file(t, "{"), "--prefer-uncovered: "},
+		{"--claim=results --scenario=burst --prefer-uncovered=" + file(t, `{"format":1}`), "apply to generated scenarios only"},
 	} {
 		_, err := command(t, append([]string{"fleet", "run", "night", "--dry-run"}, strings.Fields(test.flag)...)...)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

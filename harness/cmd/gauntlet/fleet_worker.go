@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -26,6 +27,7 @@ type fleetWorkerFlags struct {
 	runs           runFlags
 	store          string
 	units          string // the failures to shrink or the scenarios to explore, as JSON; empty for runs of seeds
+	coverage       string // the counts of faults in earlier runs, as fleet.EncodeCoverage returns them; empty for none
 	metricsAddress string
 }
 
@@ -58,6 +60,7 @@ manifest sets POD_NAME and NODE_NAME.`,
 	flags.add(f)
 	f.StringVar(&flags.campaign.Name, "name", "", "the `name` of the campaign")
 	f.StringVar(&flags.units, "units", "", "as `JSON`, the failures to shrink or the scenarios to explore, instead of runs of seeds")
+	f.StringVar(&flags.coverage, "coverage", "", "the `counts` of faults that acted in earlier runs, compressed")
 	f.StringVar(&flags.campaign.Of, "of", "", "the `name` of the campaign whose failures are shrunk")
 	f.StringSliceVar(&flags.campaign.Faults, "at", nil, "the faults with which scenarios are explored")
 	f.DurationVar(&flags.campaign.Budget, "budget", 0, "how long each scenario is explored")
@@ -74,6 +77,12 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if f.units != "" {
 		if err := json.Unmarshal([]byte(f.units), &f.campaign.Units); err != nil {
 			return fmt.Errorf("--units: %w", err)
+		}
+	}
+	if f.coverage != "" {
+		var err error
+		if f.generated.covered, err = fleet.DecodeCoverage(f.coverage); err != nil {
+			return fmt.Errorf("--coverage: %w", err)
 		}
 	}
 	if err := f.complete(cmd); err != nil {
@@ -108,6 +117,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 		Metrics:  fleet.NewMetrics(&f.campaign),
 
 		MemoryKills: fleet.MemoryKills,
+		History:     run.HistoryFile,
 	}
 	worker.Prepare = func(u fleet.Unit) (campaign.Attempt, error) {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -20,6 +21,8 @@ type generateFlags struct {
 	profile         string
 	duration        time.Duration
 	preferUncovered string // the path of a file that "gauntlet coverage --out" wrote; "" for none
+
+	covered *coverage.Table // the table in that file; nil for none, or if the file has not been read
 }
 
 // addProfile adds to a command the flags --profile and --prefer-uncovered, which decide what a
@@ -50,17 +53,26 @@ func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenar
 	if err != nil {
 		return nil, err
 	}
-	options := generate.Options{Seed: seed, Profile: profile, Duration: f.duration, Provider: on}
-	if f.preferUncovered != "" {
-		if options.PreferUncovered, err = readCoverage(f.preferUncovered); err != nil {
-			return nil, fmt.Errorf("--prefer-uncovered: %w", err)
-		}
+	if err := f.readCovered(); err != nil {
+		return nil, err
 	}
-	s, err := generate.Scenario(options)
+	s, err := generate.Scenario(generate.Options{Seed: seed, Profile: profile, Duration: f.duration, Provider: on, PreferUncovered: f.covered})
 	if invalid := new(generate.OptionError); errors.As(err, &invalid) {
 		return nil, fmt.Errorf("--%s: %w", invalid.Option, err)
 	}
 	return s, err
+}
+
+// readCovered reads the file of the flag --prefer-uncovered if the command line has this flag.
+func (f *generateFlags) readCovered() error {
+	if f.preferUncovered == "" || f.covered != nil {
+		return nil
+	}
+	var err error
+	if f.covered, err = readCoverage(f.preferUncovered); err != nil {
+		return fmt.Errorf("--prefer-uncovered: %w", err)
+	}
+	return nil
 }
 
 func newGenerate() *cobra.Command {

@@ -89,6 +89,16 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
+// Merge adds the counts of another table to this table.
+func (t *Table) Merge(other *Table) {
+	if t.cells == nil {
+		t.cells = map[Cell]int{}
+	}
+	for cell, times := range other.cells {
+		t.cells[cell] += times
+	}
+}
+
 // Counts returns all cells of the table whose count is above 0. They are sorted by fault, resource,
 // verb, outcome and phase.
 func (t *Table) Counts() []Count {

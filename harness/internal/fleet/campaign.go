@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 )
 
 // Campaign describes a series of runs in the pods of an Indexed Job. Each seed of a range has one
@@ -40,6 +42,9 @@ type Campaign struct {
 	Duration time.Duration `json:"duration,omitempty"`
 	// Provider is the provider of the runs' control planes: embedded or virtual.
 	Provider string `json:"provider"`
+	// PreferUncovered has the counts of faults that fired in earlier runs, or is nil. Generated
+	// scenarios then prefer faults with low counts.
+	PreferUncovered *coverage.Table `json:"preferUncovered,omitempty"`
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
 	Scenario string `json:"scenario,omitempty"`
@@ -85,6 +90,11 @@ func (c *Campaign) Validate() error {
 	}
 	if n := c.Seeds.count(); n > SeedsMax {
 		return fmt.Errorf("seeds: found %d seeds in %s; expected at most %d", n, c.Seeds, SeedsMax)
+	}
+	if c.PreferUncovered != nil {
+		if err := checkCoverage(c.PreferUncovered); err != nil {
+			return err
+		}
 	}
 	if c.PerPod < 1 {
 		return fmt.Errorf("--per-pod=%d: expected at least 1 seed for each pod", c.PerPod)

@@ -278,5 +278,8 @@ func workerArgs(c *Campaign, store string) []string {
 	if c.Duration > 0 {
 		args = append(args, "--duration="+c.Duration.String())
 	}
+	if c.PreferUncovered != nil {
+		args = append(args, "--coverage="+EncodeCoverage(c.PreferUncovered))
+	}
 	return args
 }

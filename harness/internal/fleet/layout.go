@@ -19,6 +19,7 @@ import (
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/results/SEED-SUBJECT.json   a verdict
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/runs/SEED-SUBJECT.tar.gz    the directory of a run that did not pass
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/journals/SEED-SUBJECT-CHECK        the state of a shrink or exploration in progress
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/coverage.json           how often faults acted in the runs of the pod
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/junit_runs.xml          when the pod ends
 //	CAMPAIGN/INDEX/ATTEMPT/finished.json                     in Prow's format, when the pod ends
 const (
@@ -26,6 +27,7 @@ const (
 	startedName  = "started.json"
 	progressName = "progress.json"
 	finishedName = "finished.json"
+	coverageName = "artifacts/coverage.json"
 	junitName    = "artifacts/junit_runs.xml"
 	resultsDir   = "artifacts/results"
 	runsDir      = "artifacts/runs"

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -33,6 +35,9 @@ type Merged struct {
 	Repeated int
 	// Attempts is the number of pods that have worked on the campaign.
 	Attempts int
+	// Coverage has how often faults acted in the runs of all pods. It also counts the runs whose
+	// results do not count.
+	Coverage coverage.Table
 
 	failed   []Unit   // the units of Results.Failed
 	archives []string // for each run of Results.Failed: the name in the store of the archive with the run directory
@@ -102,7 +107,29 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	for i, run := range runs {
 		merged.add(units[i], run, first[units[i].base()])
 	}
-	return merged, nil
+	return merged, merged.addCoverage(ctx, store, names)
+}
+
+// addCoverage adds the coverage tables of all pods to m.Coverage. The argument names has the names
+// of all files of the campaign.
+func (m *Merged) addCoverage(ctx context.Context, store Store, names []string) error {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, "/"+coverageName) })
+	tables := make([]*coverage.Table, len(names))
+	err := forEach(ctx, len(names), func(ctx context.Context, i int) error {
+		content, err := store.Get(ctx, names[i])
+		if err != nil {
+			return err
+		}
+		tables[i], err = decode[*coverage.Table](names[i], content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		m.Coverage.Merge(table)
+	}
+	return nil
 }
 
 // requestsMax is how many files of a store are read at the same time. An object store answers many

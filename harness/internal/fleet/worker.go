@@ -16,7 +16,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -41,12 +43,16 @@ type Worker struct {
 	// MemoryKills returns how many processes the kernel has killed in this pod because memory ran
 	// out. It may be nil.
 	MemoryKills func() int
+	// History returns the path of the history in a run directory. The worker counts in it how often
+	// faults acted. If History is nil, the worker counts nothing.
+	History func(directory string) string
 
 	dir     string // the directory of the attempt in the store
 	begun   time.Time
 	results []reports.Run
-	kills   int // the result of MemoryKills before the run in progress
-	saved   int // how often the journal of the run in progress was saved
+	covered coverage.Table // how often faults acted in the runs of this pod
+	kills   int            // the result of MemoryKills before the run in progress
+	saved   int            // how often the journal of the run in progress was saved
 }
 
 // These are the limits after which a worker, the program in each pod of a campaign, gives up.
@@ -230,8 +236,9 @@ func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	}
 }
 
-// record writes the result of a run to the store, and then removes the run directory. If the run
-// did not pass, record first writes an archive of the run directory to the store.
+// record writes the result of a run to the store, and then removes the run directory. Before the
+// result, it writes how often faults acted in all runs of this pod. If the run did not pass, record
+// also writes an archive of the run directory.
 func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error {
 	result := *run
 	if run.Verdict == check.Pass {
@@ -244,6 +251,9 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 		if err := w.Store.Put(ctx, path.Join(w.dir, runsDir, unit.base()+runSuffix), archive); err != nil {
 			return err
 		}
+	}
+	if err := w.cover(ctx, run); err != nil {
+		return err
 	}
 	result.Directory = ""
 	var content bytes.Buffer
@@ -259,6 +269,21 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 		return nil
 	}
 	return os.RemoveAll(run.Directory)
+}
+
+// cover counts how often faults acted in a run, and writes the counts of all runs of this pod to the
+// store. A shrink or an exploration has no history of its own, so cover counts nothing.
+func (w *Worker) cover(ctx context.Context, run *reports.Run) error {
+	if w.History == nil || run.Directory == "" {
+		return nil
+	}
+	file := w.History(run.Directory)
+	if _, err := os.Stat(file); err != nil {
+		return nil
+	}
+	// The counts of a damaged history end at the damage. The run's verdict says that it is damaged.
+	_ = w.covered.Add(history.ReadFile(file))
+	return w.put(ctx, coverageName, &w.covered)
 }
 
 // note writes to progress.json which run is in progress, and what this pod has done so far. The
