@@ -78,8 +78,8 @@ func writeHistory(t *testing.T, path string) {
 	}
 }
 
-// TestCoverageInJob checks that the pods of a Job get the same coverage table as the campaign has,
-// and that a table is refused if a Job cannot contain it.
+// TestCoverageInJob checks that the pods of a Job get the coverage table of the campaign. A table is
+// refused if a Job cannot contain it.
 func TestCoverageInJob(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(func(yield func(*history.Record, error) bool) {

@@ -271,7 +271,7 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 	return os.RemoveAll(run.Directory)
 }
 
-// cover counts how often faults acted in a run, and writes the counts of all runs of this pod to the
+// cover counts how often faults acted in a run. It writes the counts of all runs of this pod to the
 // store. A shrink or an exploration has no history of its own, so cover counts nothing.
 func (w *Worker) cover(ctx context.Context, run *reports.Run) error {
 	if w.History == nil || run.Directory == "" {

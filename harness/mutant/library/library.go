@@ -16,7 +16,7 @@ func All() []mutant.Mutant { return slices.Clone(all()) }
 
 // all returns all mutants, with the YAML of their scenarios in the field Texts.
 var all = sync.OnceValue(func() []mutant.Mutant {
-	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, upstream)
+	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, unseen, upstream)
 	for i := range mutants {
 		for _, name := range mutants[i].Scenarios {
 			mutants[i].Texts = append(mutants[i].Texts, text(name))
