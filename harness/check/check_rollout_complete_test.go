@@ -200,6 +200,14 @@ func TestRolloutComplete(t *testing.T) {
 			h.revise("web", "spec", fields{"paused": true, "replicas": 12})
 			h.settledStatus(10)
 		})},
+		{name: "paused and not scaled from zero", want: Fail, evidence: "not scaled to spec.replicas 3", build: func(h *historyBuilder) {
+			h.deployment("web", 3, fields{"type": "Recreate"})
+			h.replicaSetOfSize("web", "v1", 0, 0, 0)
+			h.revise("web", "spec", fields{"paused": true})
+			h.settledStatus(0)
+			h.phase(history.PhaseSettle)
+			h.wait(time.Minute)
+		}},
 		{name: "paused and a new ReplicaSet created", want: Fail, evidence: "created ReplicaSet web-v3 while the Deployment was paused", build: except(func(h *historyBuilder) {
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.rollTo("web", "v3")

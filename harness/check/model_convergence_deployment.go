@@ -35,7 +35,7 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 		current, old = []*objects.Owner{newSet}, slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return set == newSet })
 	}
 	if d.Paused {
-		list.expect(!scalingPending(d, sets), "the Deployment is paused, but its ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
+		list.expect(!pausedScalingPending(d, sets), "the Deployment is paused, but its ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
 	} else {
 		state.pendingRollout(d, &list, current, old)
 	}

@@ -26,6 +26,22 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
+// pausedScalingPending reports whether the controller still has to scale the ReplicaSets of a paused
+// Deployment. If at most one of them is active, a single ReplicaSet must have all replicas. If none
+// is active, this is the new ReplicaSet or the newest old one. Otherwise, see scalingPending.
+func pausedScalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
+	active := 0
+	for _, set := range sets {
+		if set.Replicas > 0 {
+			active++
+		}
+	}
+	if active > 1 || len(sets) == 0 {
+		return scalingPending(d, sets)
+	}
+	return sumOf(sets, specReplicas) != d.Replicas
+}
+
 // oldestOf returns the oldest ReplicaSet that has the given pod template. If several ReplicaSets
 // have the Deployment's template, the controller uses the oldest. The result is nil if no
 // ReplicaSet has the template.
