@@ -13,20 +13,24 @@ import (
 // nothing. It examines each update of an object other than a pod, when the response arrives.
 //
 // It skips an update that follows a failed update of the same object.
+//
+// The same limit applies to deletes of an object that the process has received with a
+// deletionTimestamp. A finalizer or a foreground deletion keeps such an object, and another delete
+// does not end it earlier.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
-	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
+	Guarantee:        "A process sends at most 5 updates of one object that change nothing. It sends at most 5 deletes of one object after it has received the object's deletionTimestamp. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	Scope:            general,
-	ExercisedWhen:    "The subject receives the response to an update of an object other than a pod.",
-	Ignores:          "Patches. An update after a failed update of the same object. An update of a Deployment after a failed call for its ReplicaSets. The first 5 updates of an object without a change.",
+	ExercisedWhen:    "The subject receives the response to an update of an object other than a pod, or to a delete of an object that it has received with a deletionTimestamp.",
+	Ignores:          "Patches. Deletes of pods, deletes of whole collections, and deletes that change the object. An update after a failed update of the same object. An update of a Deployment after a failed call for its ReplicaSets. The first 5 updates and the first 5 deletes of an object without a change.",
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,
 }
 
 // needlessMax is the maximum number of updates of one object that a process may send without
-// changing the object.
+// changing the object. It is also the maximum number of such deletes.
 //
 // A correct controller may send an unnecessary update for two reasons. First, after a conflict, it
 // writes the status again without comparing it with the status in the new version. Second, another
@@ -51,6 +55,7 @@ const needlessMax = 5
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
+	deletes   needlessDeletes
 }
 
 // needlessWrites counts the updates that one process sent for one object and that changed
@@ -64,13 +69,14 @@ type needlessWrites struct {
 }
 
 func newNeedlessWritesChecker(Settings) Checker {
-	return &needlessWritesChecker{byProcess: map[*process]map[objectName]*needlessWrites{}}
+	return &needlessWritesChecker{byProcess: map[*process]map[objectName]*needlessWrites{}, deletes: newNeedlessDeletes()}
 }
 
 func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
 		maps.DeleteFunc(checker.byProcess, func(p *process, _ map[objectName]*needlessWrites) bool { return p.ended })
 	}
+	checker.observeDelete(m, r)
 	answered := m.answered
 	if answered == nil {
 		return

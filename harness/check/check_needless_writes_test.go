@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
@@ -55,6 +57,18 @@ func TestNeedlessWrites(t *testing.T) {
 		rs := h.status("web", 0)
 		h.deliver(rs)
 		return rs
+	}
+	// terminating commits a version of an object that has a deletionTimestamp.
+	terminating := func(h *historyBuilder, o *history.Object) *history.Object {
+		now := *o
+		now.Deleting = time.Unix(1, 0)
+		return h.commit(history.Modified, now)
+	}
+	// deletes records a successful delete that does not change the object.
+	deletes := func(h *historyBuilder, o *history.Object) {
+		step := h.send("delete", "", o)
+		step.made = o
+		step.answered(200)
 	}
 	runTestCases(t, "needless-writes", []testCase{
 		{name: "each update changes the object", want: Pass, build: func(h *historyBuilder) {
@@ -139,6 +153,53 @@ func TestNeedlessWrites(t *testing.T) {
 		}},
 		{name: "repeats truncated Endpoints (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
 			republishes(h, 20, objects.AddressesMax+1, func(o *history.Object) { o.Annotations[objects.OverCapacityAnnotation] = "truncated" })
+		}},
+		{name: "deletes a terminating object 6 times", want: Fail, evidence: "sent 6 deletes of replicasets.apps ns/web after it had received its deletionTimestamp", build: func(h *historyBuilder) {
+			set := terminating(h, reported(h))
+			h.deliver(set)
+			for range 6 {
+				deletes(h, set)
+			}
+		}},
+		{name: "deletes a terminating object 5 times, and then its successor", want: Pass, build: func(h *historyBuilder) {
+			set := reported(h)
+			for _, uid := range []string{"first", "second"} {
+				now := terminating(h, set)
+				h.deliver(now)
+				for range 5 {
+					deletes(h, now)
+				}
+				h.remove(now)
+				successor := *set
+				successor.UID = types.UID(uid)
+				set = h.commit(history.Added, successor)
+				h.deliver(set)
+			}
+		}},
+		{name: "deletes an object that is terminating, and has not received this", want: NotExercised, build: func(h *historyBuilder) {
+			set := terminating(h, reported(h))
+			for range 6 {
+				h.send("delete", "", set).answered(200)
+			}
+		}},
+		{name: "deletes a terminating object 6 times, and one delete changes it", want: Pass, build: func(h *historyBuilder) {
+			set := terminating(h, reported(h))
+			h.deliver(set)
+			for range 5 {
+				deletes(h, set)
+			}
+			step := h.send("delete", "", set)
+			set = h.commit(history.Modified, *set)
+			step.made = set
+			step.answered(200)
+		}},
+		{name: "deletes of a terminating object fail", want: Pass, build: func(h *historyBuilder) {
+			set := terminating(h, reported(h))
+			h.deliver(set)
+			for range 20 {
+				h.send("delete", "", set).answered(500)
+				h.wait(time.Second)
+			}
 		}},
 	})
 }
