@@ -34,6 +34,8 @@ func TestParseErrors(t *testing.T) {
 		{"anchor", "name: &n a\n", "x.yaml:1:7: YAML anchors and aliases are not supported; repeat the value"},
 		{"tag", "name: !!str a\n", "x.yaml:1:7: YAML tags are not supported; remove the tag"},
 		{"merge", "<<: {name: a}\n", "x.yaml:1:1: found a key that is not a plain name; expected the name of a field, such as name or workload"},
+		{"subject file", "subject:\n  module: example.com/a@v1.0.0\n  manifests: [crd]\n", "x.yaml: found a subject file; expected a scenario; pass the subject file with the flag --subject"},
+		{"subject file with a program", "subject: {exec: ./a}\noperator: {}\n", "x.yaml: found a subject file; expected a scenario; pass the subject file with the flag --subject"},
 		{"not a mapping", "- a\n", "x.yaml:1:1: found a list; expected a mapping with name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle and exercises"},
 
 		// Unknown fields and values of the wrong type

@@ -45,6 +45,9 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 		return nil, err
 	}
 	src.root = root
+	if isSubjectFile(root) {
+		return nil, src.errorAt(position{}, "", "found a subject file; expected a scenario; pass the subject file with the flag --subject")
+	}
 	s := &Scenario{source: src}
 	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
 	earlier := flatten([]error{unreadable})
@@ -62,6 +65,18 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 		return nil, err
 	}
 	return s, nil
+}
+
+// isSubjectFile reports whether a YAML file describes a program under test instead of a scenario.
+// Both have the fields subject and operator, but only a subject file names a program.
+func isSubjectFile(root *node) bool {
+	fields, _ := root.value.(mapping)
+	described := fields.field("subject")
+	if described == nil || fields.field("workload") != nil {
+		return false
+	}
+	subject, _ := described.value.(mapping)
+	return subject.field("module") != nil || subject.field("exec") != nil
 }
 
 // Marshal returns the scenario as YAML. From this YAML, [Parse] reads an equal scenario. Marshal
