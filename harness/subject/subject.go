@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -158,9 +159,13 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
+// addressInUse matches the message of a program that cannot listen on a port.
+var addressInUse = regexp.MustCompile(`(?i)address already in use`)
+
 // ExplainStart adds details to err, the reason why the program under test did not become ready.
 // The details are the time that gauntlet waited, the end of the log, and the command line. For the
-// targets exec:PATH and image:REF, ExplainStart also adds a hint about flags.
+// targets exec:PATH and image:REF, ExplainStart also adds a hint about flags. If the program could not
+// listen on a port, it adds a hint about addresses.
 func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	first := s.replicas[0]
 	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())
@@ -168,6 +173,9 @@ func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 		text += fmt.Sprintf("; last lines of the log of %s:\n\t%s", first.name, strings.ReplaceAll(cmp.Or(tail, "(empty)"), "\n", "\n\t"))
 	}
 	text += "\ncommand line: " + strings.Join(first.commandLine(), " ")
+	if addressInUse.MatchString(err.Error()) {
+		text += "\nanother process on this machine listens on this port, perhaps the same program in another run; if the program listens on all addresses, pass {{.Metrics}}, {{.Health}} or {{.Address}} to its flags for addresses in the subject file of each run"
+	}
 	if kind := s.options.Target.kind; kind == execKind || kind == imageKind {
 		text += "\ngauntlet passes flags of kube-controller-manager to this program; if the program has other flags, wrap the program in a script that translates the flags, or use subject.Command in Go"
 	}
