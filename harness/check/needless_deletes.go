@@ -124,7 +124,7 @@ func (checker *needlessWritesChecker) answeredDelete(m *Model, sent *terminating
 	}
 	d.answered[sent.processObject] = append(d.answered[sent.processObject], sent.seq)
 	counted := d.answered[sent.processObject]
-	if len(counted) <= needlessMax {
+	if len(counted) != needlessMax+1 { // one violation for each object
 		return
 	}
 	checker.addViolation(func() Evidence {
