@@ -1,6 +1,12 @@
 package faults
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
 
 // ResourceBounds describes the values that [Resource] permits, for docs/reference/faults.md.
 var ResourceBounds = "one of " + strings.Join(Resources, ", ")
@@ -9,5 +15,9 @@ var ResourceBounds = "one of " + strings.Join(Resources, ", ")
 // Permitted are the known resources, such as "pods", and the custom resources that the scenario's
 // workload creates.
 func Resource(params Params, value string) error {
-	return OneOf(params, "resource", value, params.Resources())
+	known := params.Resources()
+	if hint := scenario.UnknownResourceHint(value); hint != "" && !slices.Contains(known, value) {
+		return params.Errorf("resource", "unknown value %q; expected one of %s%s%s", value, strings.Join(known, ", "), hint, nearest.Suggestion(value, known))
+	}
+	return OneOf(params, "resource", value, known)
 }

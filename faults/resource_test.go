@@ -25,7 +25,7 @@ func TestResource(t *testing.T) {
 	}{
 		{params{}, "pods", ""},
 		{params{}, "widgets.example.com", ""},
-		{params{}, "gadgets.example.com", `resource: unknown value "gadgets.example.com"; ` + list + "; did you mean widgets.example.com?"},
+		{params{}, "gadgets.example.com", `resource: unknown value "gadgets.example.com"; ` + list + ", or the resource of a kind in the field operator.kinds of the scenario; did you mean widgets.example.com?"},
 		{params{}, "", "resource: not given; " + list},
 	}
 	for _, test := range tests {

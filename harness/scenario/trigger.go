@@ -273,7 +273,7 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 	oneOf(v, path+".verb", r.Verb, enums["requestVerbs"]...)
 	if r.Resource != "" {
-		oneOf(v, path+".resource", r.Resource, v.resources...)
+		v.resource(path+".resource", r.Resource)
 	}
 	v.globs(path, r.Name, r.Owner)
 	oneOf(v, path+".phase", r.Phase, Sent, Committed)
@@ -281,7 +281,7 @@ func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 }
 
 func (v *validator) eventTrigger(path string, e *EventTrigger) {
-	oneOf(v, path+".resource", e.Resource, v.resources...)
+	v.resource(path+".resource", e.Resource)
 	if e.Type != "" {
 		oneOf(v, path+".type", e.Type, enums["eventTypes"]...)
 	}

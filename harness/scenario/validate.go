@@ -148,6 +148,16 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	v.check(slices.Contains(known, found), path, "found %.60q; expected %s%s", string(found), nearest.List(known, "or"), similar(string(found), known))
 }
 
+// resource records an error about the field at path if its value is not a known resource.
+func (v *validator) resource(path, found string) {
+	hint := UnknownResourceHint(found)
+	if hint == "" || slices.Contains(v.resources, found) {
+		oneOf(v, path, found, v.resources...)
+		return
+	}
+	v.check(false, path, "found %.60q; expected %s%s%s", found, nearest.List(v.resources, "or"), hint, similar(found, v.resources))
+}
+
 func (v *validator) faults(faults []Fault) {
 	v.check(len(faults) <= faultsMax, "faults", "found %d faults; expected at most %d", len(faults), faultsMax)
 	for i, fault := range faults {
