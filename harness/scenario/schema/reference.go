@@ -31,7 +31,8 @@ func ScenarioReference() []byte {
 	p.line(generated + `
 # Scenario file reference
 
-A scenario file is the instructions of one run, in YAML. Unknown fields and values of another type are errors.
+A scenario file is the instructions of one run, in YAML. Unknown fields and values of another type are errors,
+and so are YAML anchors and aliases: repeat the value.
 A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the JSON Schema
 [docs/schema/scenario.json](../schema/scenario.json) if the first line of the file names it.`)
 	p.example(ScenarioExample)
