@@ -113,10 +113,12 @@ func (r *Run) worseThanResults() bool {
 
 // Undecided reports whether all checks of the run are unknown for the same reason. For example, the
 // controllers under test did not start. Reports then show the reason once instead of a table of
-// checks. Undecided returns false for a run with fewer than two checks.
+// checks. Checks of controllers that are not under test do not count. Undecided returns false for
+// a run with fewer than two other checks.
 func (r *Run) Undecided() bool {
-	return len(r.Results) > 1 && !slices.ContainsFunc(r.Results, func(result check.Result) bool {
-		return result.Verdict != check.Unknown || result.Reason != r.Results[0].Reason || len(result.Evidence) > 0
+	listed, _ := r.listedResults()
+	return len(listed) > 1 && !slices.ContainsFunc(listed, func(result check.Result) bool {
+		return result.Verdict != check.Unknown || result.Reason != listed[0].Reason || len(result.Evidence) > 0
 	})
 }
 

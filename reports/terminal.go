@@ -103,7 +103,8 @@ func (p layout) failures(b *strings.Builder, run *Run) {
 	}
 	if run.Undecided() {
 		blankLine(b)
-		p.paragraph(b, "", fmt.Sprintf("%s %s, all %d checks: %s", p.verdict(run.Verdict), run.Scenario, len(run.Results), run.Results[0].Reason))
+		listed, _ := run.listedResults()
+		p.paragraph(b, "", fmt.Sprintf("%s %s, all %d checks: %s", p.verdict(run.Verdict), run.Scenario, len(listed), listed[0].Reason))
 		return
 	}
 	unknown := map[string][]string{} // the IDs of unknown checks, by the reason

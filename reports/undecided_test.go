@@ -22,6 +22,7 @@ func TestUndecided(t *testing.T) {
 		want    bool
 	}{
 		{"the same reason", []check.Result{unknown("ownership", reason), unknown("status", reason)}, true},
+		{"checks of other controllers", []check.Result{unknown("ownership", reason), unknown("status", reason), {Check: "max-surge", Verdict: check.NotExercised, Reason: check.InapplicablePrefix + "x"}}, true},
 		{"two reasons", []check.Result{unknown("ownership", reason), unknown("status", "another")}, false},
 		{"one passed", []check.Result{unknown("ownership", reason), {Check: "status", Verdict: check.Pass}}, false},
 		{"evidence", []check.Result{unknown("ownership", reason), withEvidence}, false},
