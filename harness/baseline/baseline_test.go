@@ -83,6 +83,36 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestEndWithoutGarbage checks that End leaves out what the garbage collector must still delete.
+func TestEndWithoutGarbage(t *testing.T) {
+	owned := func(resource, name, uid string, owners ...string) *history.Object {
+		o := object(resource, name, uid, `{}`)
+		for _, owner := range owners {
+			o.Owners = append(o.Owners, history.Owner{Kind: "App", Name: owner, UID: types.UID(owner)})
+		}
+		return o
+	}
+	terminating := owned("configmaps", "terminating", "c4", "deleted")
+	terminating.Deleting = time.Unix(1, 0)
+	observer := observed(
+		commit(history.Added, object("apps.example.com", "deleted", "deleted", `{}`)),
+		commit(history.Added, object("apps.example.com", "one", "one", `{}`)),
+		commit(history.Added, owned("configmaps", "child", "c1", "deleted")), commit(history.Added, owned("configmaps", "grandchild", "c2", "c1")),
+		commit(history.Added, owned("configmaps", "shared", "c3", "deleted", "one")), commit(history.Added, terminating),
+		commit(history.Added, owned("configmaps", "unknown", "c5", "cluster-scoped")),
+		commit(history.Added, owned("services", "web", "s", "deleted")), commit(history.Added, object("endpoints", "web", "e1", `{}`)),
+		commit(history.Added, object("endpoints", "other", "e2", `{}`)),
+		commit(history.Deleted, object("apps.example.com", "deleted", "deleted", `{}`)),
+	)
+	want := Facts{
+		"apps.example.com ns/one": "1", "configmaps ns/shared": "1", "configmaps ns/terminating": "1", "configmaps ns/unknown": "1",
+		"endpoints ns/other": "1",
+	}
+	if diff := cmp.Diff(want, observer.End(nil)); diff != "" {
+		t.Errorf("objects at the end (-want +got):\n%s", diff)
+	}
+}
+
 // TestStatus checks which fields of a status are facts, and in which form. The subject must write
 // the status of the resource.
 func TestStatus(t *testing.T) {

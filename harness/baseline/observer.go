@@ -21,6 +21,7 @@ type Observer struct {
 
 	failed  history.Step // the record of the step that FailedStep describes
 	start   history.Start
+	gone    map[types.UID]bool         // UIDs of the objects that no longer exist
 	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
 	writes  map[uint64]*write          // creates and deletes without a response, by request ID
 	written []string                   // resources that the controllers under test write
@@ -39,7 +40,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}}
+	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -70,6 +71,7 @@ func (o *Observer) commit(c *history.Commit) {
 		return
 	}
 	delete(o.live, key)
+	o.gone[c.Object.UID] = true
 	if !o.deletes[c.Object.UID] {
 		o.effectsOf(stableKey(&c.Object)).lost++
 	}
@@ -102,10 +104,18 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 // End leaves out fields that depend on times or on the scheduler. These are annotations, messages
 // of conditions, and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes,
 // leases, events, ended pods, and pods with a generated name but without a controller.
+//
+// End also leaves out objects that the garbage collector must still delete. It first looks at the
+// objects of a new custom resource about 30 s after the definition exists, so a short run ends
+// before, and a longer run does not.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
+	byUID := map[types.UID]*history.Object{}
 	for _, object := range o.live {
-		if !counted(object) {
+		byUID[object.UID] = object
+	}
+	for _, object := range o.live {
+		if !counted(object) || o.isGarbage(object, byUID) {
 			continue
 		}
 		key := stableKey(object)
@@ -118,6 +128,33 @@ func (o *Observer) End(withFields []string) Facts {
 		facts[key] = fmt.Sprint(n)
 	}
 	return facts
+}
+
+// isGarbage reports whether the garbage collector must still delete an object. All its owners are
+// then gone, or are garbage themselves. Endpoints have no owner, and are garbage with their Service.
+//
+// An object with a deletionTimestamp is not garbage. A controller may have to remove its finalizer.
+func (o *Observer) isGarbage(object *history.Object, byUID map[types.UID]*history.Object) bool {
+	if object.Resource == "endpoints" && len(object.Owners) == 0 {
+		service := o.live[history.Ref{Resource: "services", Namespace: object.Namespace, Name: object.Name}.String()]
+		return service != nil && o.isGarbage(service, byUID)
+	}
+	return !object.Terminating() && o.lostOwners(object, byUID, 0)
+}
+
+// ownerDepthMax is the maximum number of owners above an object that lostOwners follows.
+const ownerDepthMax = 10
+
+// lostOwners reports whether an object has owners, and all of them are gone or have lost their own
+// owners. The argument byUID contains all existing objects.
+func (o *Observer) lostOwners(object *history.Object, byUID map[types.UID]*history.Object, depth int) bool {
+	if len(object.Owners) == 0 || depth == ownerDepthMax {
+		return false
+	}
+	return !slices.ContainsFunc(object.Owners, func(owner history.Owner) bool {
+		existing := byUID[owner.UID]
+		return !o.gone[owner.UID] && (existing == nil || !o.lostOwners(existing, byUID, depth+1))
+	})
 }
 
 // stableKey returns a key for the object that is equal in every run, such as "pods default/web-*".
