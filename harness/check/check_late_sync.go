@@ -27,7 +27,7 @@ var lateSyncCheck = Check{
 	Property:         Liveness,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The process that holds the lease is idle for 5 s, its caches are up to date, and an object exists.",
-	Ignores:          "Objects for which a request failed, until the request succeeds or an event enqueues the object. ReplicaSets and ReplicationControllers with creates or deletes whose effect is not in the cache. Objects that a known upstream issue explains.",
+	Ignores:          "Objects for which a request failed, until the request succeeds or an event enqueues the object. Services whose cached Endpoints were out of date at the last event, and all Services after more than 10 such events. ReplicaSets and ReplicationControllers with creates or deletes whose effect is not in the cache. Objects that a known upstream issue explains.",
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newLateSyncChecker,
 }
@@ -38,6 +38,10 @@ const (
 	syncWithin = 5 * time.Second
 	// lateSyncInterval is the time between two examinations of the objects.
 	lateSyncInterval = time.Second
+	// silentEventsMax is how many syncs without a request may fail before the retries of all Services are
+	// late. Upstream sends at most 100 retries at once and then 10 per second, and each of these syncs
+	// may have 10 retries.
+	silentEventsMax = 10
 )
 
 // lateSyncChecker reports objects that stay in a wrong state while the process that holds the lease
@@ -53,6 +57,8 @@ type lateSyncChecker struct {
 	// Service removes the Service from the map.
 	written map[workQueueKey]history.Version
 	silent  map[workQueueKey]bool
+	// silentEvents counts, for each process, the events that added a Service to silent.
+	silentEvents map[*process]int
 	// wrong contains the keys of the objects that are in a wrong state.
 	wrong map[workQueueKey]*wrongState
 }
@@ -70,7 +76,9 @@ func newLateSyncChecker(s Settings) Checker {
 		failed:   newFailedAttempts(0, func(*call) bool { return true }),
 		written:  map[workQueueKey]history.Version{},
 		silent:   map[workQueueKey]bool{},
-		wrong:    map[workQueueKey]*wrongState{},
+
+		silentEvents: map[*process]int{},
+		wrong:        map[workQueueKey]*wrongState{},
 	}
 	tested := newTestedControllers(s.Controllers)
 	for _, kind := range []struct {
@@ -89,11 +97,12 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 		kind.observe(m, r)
 	}
 	checker.failed.observe(m, r)
-	checker.observeEndpoints(m)
+	checker.observeEndpoints(m, r)
 	if processStarts(r) {
 		dropEndedProcesses(checker.wrong)
 		dropEndedProcesses(checker.written)
 		dropEndedProcesses(checker.silent)
+		maps.DeleteFunc(checker.silentEvents, func(p *process, _ int) bool { return p.ended })
 	}
 	for _, event := range m.events {
 		checker.failed.recordEvent(m, event.workQueueKey)
@@ -115,8 +124,8 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 }
 
 // observeEndpoints notes which Services a process may have synced without a request. Its cache then
-// lacked its own last write of the Endpoints.
-func (checker *lateSyncChecker) observeEndpoints(m *Model) {
+// lacked its own last write of the Endpoints. An event of the Endpoints themselves may bring this write.
+func (checker *lateSyncChecker) observeEndpoints(m *Model, r *history.Record) {
 	if m.sent != nil && m.sent.serviceState != nil {
 		delete(checker.silent, m.sent.queueKey)
 	}
@@ -125,9 +134,10 @@ func (checker *lateSyncChecker) observeEndpoints(m *Model) {
 	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		inFlight := state != nil && state.callsInFlight > 0
+		inFlight := state != nil && state.callsInFlight > 0 && (r.Delivery == nil || r.Delivery.Resource != objects.EndpointsResource)
 		if inFlight || event.process.view.reachedVersion[objects.EndpointsResource] < checker.written[event.workQueueKey] {
 			checker.silent[event.workQueueKey] = true
+			checker.silentEvents[event.process]++
 		}
 	}
 }
@@ -189,6 +199,7 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 // excuses every subject, because other checks report such an object at the end of the run.
 func (checker *lateSyncChecker) excused(m *Model, kind convergingKind, uid types.UID, key workQueueKey) bool {
 	owner := key.process.ownerStates[uid]
+	silent := key.service != objectName{} && (checker.silent[key] || checker.silentEvents[key.process] > silentEventsMax)
 	return owner != nil && !owner.expectationsSatisfied(nil) ||
-		checker.failed.retryFollows(key) || checker.silent[key] || kind.knownIssue(m, uid) != nil
+		checker.failed.retryFollows(key) || silent || kind.knownIssue(m, uid) != nil
 }

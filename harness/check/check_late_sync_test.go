@@ -15,6 +15,25 @@ func TestLateSync(t *testing.T) {
 			h.holdLease()
 		}
 	}
+	// oldEndpoints delivers some events of a pod of Service web while the cache lacks the process's own
+	// update of web's Endpoints. The Endpoints of Service db then stay empty.
+	oldEndpoints := func(h *historyBuilder, events int) {
+		h.holdLease()
+		pod, other := h.pod(nil, "web"), h.pod(nil, "db")
+		h.service("web", nil)
+		h.service("db", nil)
+		old := h.endpoints("web")
+		h.endpoints("db")
+		update := h.writeEndpoints("update", "web")
+		updated := h.commit(history.Modified, *old)
+		h.append(history.Record{Response: &history.Response{ID: update.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: updated}})
+		for i := range events {
+			h.podWithAddress(pod, "10.0.0.1", i%2 == 0, nil)
+		}
+		h.deliver(updated)
+		h.podWithAddress(other, "10.0.0.2", true, nil)
+		idle(h, 10)
+	}
 	// converged records a ReplicaSet with two pods that has converged. The caches are up to date.
 	converged := func(h *historyBuilder) *history.Object {
 		rs := convergedReplicaSet(h)
@@ -115,6 +134,10 @@ func TestLateSync(t *testing.T) {
 			h.deliver(updated)
 			idle(h, 10)
 		}},
+		{name: "one event before the process's own update does not excuse other Services", want: Fail, evidence: "Service ns/db: Endpoints lack 10.0.0.2:8080",
+			build: func(h *historyBuilder) { oldEndpoints(h, 1) }},
+		{name: "retries of many syncs with old Endpoints delay those of other Services", want: Pass,
+			build: func(h *historyBuilder) { oldEndpoints(h, silentEventsMax+1) }},
 		{name: "leaves the Endpoints empty", want: Fail, evidence: "Service ns/web: Endpoints lack 10.0.0.1:8080", build: func(h *historyBuilder) {
 			h.holdLease()
 			pod := h.pod(nil, "web")

@@ -3,8 +3,7 @@ package library
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
 // unseen has mutants whose author knew neither the checks nor the scenarios. The tier default did
-// not detect them at first, except for the last three. The missing checks and scenarios have been
-// added since.
+// not detect most of them at first. The missing checks and scenarios have been added since.
 var unseen = []mutant.Mutant{
 	{
 		ID: "own-cost-before-readiness", Base: mutant.Ours,
@@ -128,5 +127,67 @@ var unseen = []mutant.Mutant{
 		},
 		Scenarios: []string{"rollout"},
 		Checks:    []string{"deployment-status"},
+	},
+	{
+		ID: "own-end-of-pod-awaited", Base: mutant.Ours,
+		Description: "The expectation of a delete lasts until the pod is gone, not only until it terminates.",
+		Edits: []mutant.Edit{edit(replicaHandlers, `		if pod.DeletionTimestamp != nil {
+			// The controller must replace a terminating pod now, before the pod is gone.
+			c.expectations.DeletionObserved(owner, pod.UID)
+		}
+`, "")},
+		Scenarios: []string{"down-and-up"},
+		Checks:    []string{"late-sync"},
+	},
+	{
+		ID: "own-family-of-pods", Base: mutant.Ours,
+		Description: "Endpoints have the IP family of the pods instead of that of the Service.",
+		Edits: []mutant.Edit{edit(endpointsPublish, `	case len(service.Spec.IPFamilies) > 0:
+		return service.Spec.IPFamilies[0]`, `	case pod.Status.PodIP != "":
+		return ipFamily(pod.Status.PodIP)
+	case len(service.Spec.IPFamilies) > 0:
+		return service.Spec.IPFamilies[0]`)},
+		Scenarios: []string{"other-family"},
+		Checks:    []string{"addresses", "endpoints-exact"},
+	},
+	{
+		ID: "own-unlimited-batches", Base: mutant.Ours,
+		Description: "The Endpoints controller waits as long as its last write took, without a limit.",
+		Edits: []mutant.Edit{edit(endpointsHandlers,
+			`return min(took.(time.Duration), maxBatchDelay)`, `return max(took.(time.Duration), min(0, maxBatchDelay))`)},
+		Scenarios: []string{"slow-endpoints"},
+		Checks:    []string{"late-sync"},
+	},
+	{
+		ID: "own-conflict-ignored", Base: mutant.Ours,
+		Description: "The Deployment controller does not retry a status update after a conflict.",
+		Edits: []mutant.Edit{edit("controllers/deployment/updatestatus.go", `	if err != nil {
+		return fmt.Errorf("writing the status of`, `	if err != nil && apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of`), edit("controllers/deployment/updatestatus.go", `	"k8s.io/apimachinery/pkg/api/equality"
+`, `	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+`)},
+		Scenarios: []string{"false-conflict"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-paused-at-zero", Base: mutant.Ours,
+		Description: "A paused Deployment without active ReplicaSets scales none of them.",
+		Edits:       []mutant.Edit{edit(deploymentScale, `		return []change{{len(rs.sizes) - 1, l.replicas}}`, `		return nil`)},
+		Scenarios:   []string{"paused-from-zero"},
+		Checks:      []string{"rollout-complete"},
+	},
+	{
+		ID: "own-missing-revision-stays", Base: mutant.Ours,
+		Description: "The request to roll back to a revision that does not exist stays on the Deployment.",
+		Edits: []mutant.Edit{edit(deploymentRollback, `	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(`, `	if plan.reason == reasonRollbackRevisionNotFound {
+		return nil
+	}
+	written, err := c.client.AppsV1().Deployments(d.Namespace).Update(`)},
+		Scenarios: []string{"missing-revision"},
+		Checks:    []string{"rollout-complete"},
 	},
 }
