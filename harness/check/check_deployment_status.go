@@ -20,7 +20,7 @@ import (
 //   - any write of a process that has not listed ReplicaSets yet
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
-	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
+	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets. It reports a failed create of a ReplicaSet before it tries again.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -34,12 +34,26 @@ var deploymentStatusCheck = Check{
 //
 // The checker examines the replica counts only if the write changes at least one of them. A
 // write that changes only a condition or collisionCount repeats the counts of the last status.
-type deploymentStatusChecker struct{ findings }
+//
+// It also reports a process that tries again to create a ReplicaSet, and has not written the status
+// since the first failure.
+type deploymentStatusChecker struct {
+	findings
+	failed failedCreates
+}
 
-func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
+func newDeploymentStatusChecker(Settings) Checker {
+	return &deploymentStatusChecker{failed: failedCreates{}}
+}
 
 func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
+	if checker.failed.observe(m, r) {
+		checker.addViolation(func() Evidence {
+			return c.scaling.evidence(m, fmt.Sprintf("tried again to create ReplicaSet %s, and has not written the status after the failure", c.scaling.name),
+				"a status whose condition Progressing has the reason "+objects.ReplicaSetCreateErrorReason)
+		})
+	}
 	if c == nil || c.rollout == nil || r.Request.Resource != objects.DeploymentResource || r.Request.Subresource != "status" || r.Request.Object == nil {
 		return
 	}

@@ -28,6 +28,17 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	return d
 }
 
+// refusedCreate delivers a Deployment without ReplicaSets, and fails the create of its first ReplicaSet
+// with the given code. With the deadline 0, the Deployment has no progressDeadlineSeconds.
+func refusedCreate(h *historyBuilder, deadline, code int) {
+	h.deployment("web", 10, rollingUpdate(2, 2))
+	if deadline == 0 {
+		h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
+	}
+	h.createReplicaSet("web", "v1", 10).answered(code)
+	h.wait(time.Second)
+}
+
 // progressing returns a copy of a Deployment status with the conditions Available and
 // Progressing. The parameter holds is true if Progressing has the status True.
 //
@@ -188,6 +199,23 @@ func TestDeploymentStatus(t *testing.T) {
 			created.lost()
 			h.readLive(set)
 			h.writeDeploymentStatus(h.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
+		}},
+		{name: "retries a failed create of a ReplicaSet without a status", want: Fail, evidence: "tried again to create ReplicaSet web-v1", build: func(h *historyBuilder) {
+			refusedCreate(h, 600, 403)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+		}},
+		{name: "retries a failed create of a ReplicaSet after a status write that failed, too", want: Pass, build: func(h *historyBuilder) {
+			refusedCreate(h, 600, 403)
+			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{condition("Progressing", "False", "ReplicaSetCreateError", 0)}}).answered(500)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+		}},
+		{name: "retries a create of a ReplicaSet after a conflict", want: NotExercised, build: func(h *historyBuilder) {
+			refusedCreate(h, 600, 409)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+		}},
+		{name: "retries a failed create of a ReplicaSet without a progress deadline", want: NotExercised, build: func(h *historyBuilder) {
+			refusedCreate(h, 0, 403)
+			h.createReplicaSet("web", "v1", 10).answered(403)
 		}},
 		{name: "status.replicas counts only old ReplicaSets", want: Fail, evidence: "wrote status.replicas 6", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(halfway(h), sums(6, 6, 10, 2)).answered(200)

@@ -547,8 +547,26 @@ func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)
 			d.incrementCollisionCount(r)
 			return
 		}
+		if code >= 400 && code != 409 && !d.rules.noStatus {
+			d.reportCreateError(r)
+			return
+		}
 		then(code, result)
 	})
+}
+
+// reportCreateError sets the reason of the condition Progressing after a failed create of a
+// ReplicaSet, and ends the sync.
+func (d *deployer) reportCreateError(r *syncState) {
+	available := r.d.Status.Condition(objects.AvailableCondition)
+	conditions := []any{fields{
+		"type": objects.ProgressingCondition, "status": "False", "reason": objects.ReplicaSetCreateErrorReason,
+		"lastUpdateTime": time.Unix(1e9, 0).Add(d.now).UTC().Format(time.RFC3339),
+	}}
+	if available.Type != "" {
+		conditions = append(conditions, fields{"type": available.Type, "status": available.Status, "reason": available.Reason})
+	}
+	d.update(edited(*r.object, "status", fields{"conditions": conditions}), "status", false, func(int, *simObject) { r.finished(false) })
 }
 
 // incrementCollisionCount increments status.collisionCount, so that the next sync creates a

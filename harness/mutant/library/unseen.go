@@ -190,4 +190,17 @@ var unseen = []mutant.Mutant{
 		Scenarios: []string{"missing-revision"},
 		Checks:    []string{"rollout-complete"},
 	},
+	{
+		ID: "own-create-error-unreported", Base: mutant.Ours,
+		Description: "The Deployment controller writes no status after a failed step.",
+		Edits: []mutant.Edit{edit(deploymentSync, `		err = c.syncSpec(ctx, r)
+	}
+	return errors.Join(err, c.updateStatus(ctx, r))`, `		if err := c.syncSpec(ctx, r); err != nil {
+			return errors.Join(err)
+		}
+	}
+	return c.updateStatus(ctx, r)`)},
+		Scenarios: []string{"create-error"},
+		Checks:    []string{"deployment-status"},
+	},
 }

@@ -1,0 +1,66 @@
+package check
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// failedCreates has the Deployments for which a process has failed to create a ReplicaSet, until a
+// create succeeds. The value is true until the process writes the status. After the first failure, a
+// controller sets the condition Progressing to the reason ReplicaSetCreateError before it tries again
+// (contract Deployment 17). After later failures, its cache may lack this status.
+//
+// A conflict does not count, because the controller then handles a hash collision. In a terminating
+// namespace, every create fails, and the controller reports nothing.
+type failedCreates map[workQueueKey]bool
+
+// observe reads the next record of the history. It reports whether this record is a request that
+// tries such a create again.
+func (f failedCreates) observe(m *Model, r *history.Record) (again bool) {
+	if processStarts(r) {
+		dropEndedProcesses(f)
+	}
+	if answered := m.answered; answered != nil && answered.scaling != nil && answered.scaling.creates {
+		f.recordAnswer(answered)
+	}
+	c := m.sent
+	if c == nil || c.rollout == nil {
+		return false
+	}
+	switch {
+	case r.Request.Resource == objects.DeploymentResource && r.Request.Subresource == "status":
+		if f[c.queueKey] {
+			f[c.queueKey] = false
+		}
+	case c.scaling != nil && c.scaling.creates:
+		if again = f[c.queueKey]; again {
+			f[c.queueKey] = false // one violation for a series of failures
+		}
+	}
+	maps.DeleteFunc(f, func(key workQueueKey, _ bool) bool { return key.objectGone() })
+	return again
+}
+
+// recordAnswer notes the response to a create of a ReplicaSet.
+func (f failedCreates) recordAnswer(answered *answeredCall) {
+	response := answered.response
+	if response.OK() {
+		delete(f, answered.queueKey)
+		return
+	}
+	if _, known := f[answered.queueKey]; known || response.Code < http.StatusBadRequest || response.Code == http.StatusConflict ||
+		response.Cause == string(corev1.NamespaceTerminatingCause) || isRetriedByClient(response) {
+		return
+	}
+	reports := func(d *objects.Deployment) bool {
+		return d.ProgressDeadline != 0 && !d.Paused && !d.Terminating && d.Status.Condition(objects.ProgressingCondition).Reason != objects.ReplicaSetCreateErrorReason
+	}
+	deployments := answered.scaling.deployments
+	f[answered.queueKey] = len(deployments) > 0 && !slices.ContainsFunc(deployments, func(d *objects.Deployment) bool { return !reports(d) })
+}
