@@ -20,7 +20,11 @@ func (s *Session) Settle(ctx context.Context) error {
 		return err
 	}
 	s.beginPhase(history.PhaseSettle)
-	s.progress("all faults healed; waiting up to %s for convergence", s.Scenario.Settle.Within)
+	healed := ""
+	if len(s.Scenario.Faults) > 0 {
+		healed = "all faults healed; "
+	}
+	s.progress("%swaiting up to %s for convergence", healed, s.Scenario.Settle.Within)
 	start := s.Clock.Now()
 	// Convergence can only be determined after the history contains the last user operations.
 	// Commits that are missing here may still arrive. For commits that are missing at the end,
