@@ -95,6 +95,21 @@ func TestParseGeneric(t *testing.T) {
 	}
 }
 
+// TestAwaitObjectsOfOperators checks that an await may name an object that only the controllers under
+// test create.
+func TestAwaitObjectsOfOperators(t *testing.T) {
+	for _, text := range []string{
+		minimal + "  - await: {kind: StatefulSet, name: db, until: 'jsonpath={.status.readyReplicas}=3'}\n",
+		minimal + "  - await: {kind: Job, name: db, until: gone}\n",
+		"operator: {}\n" + minimal + "  - await: {kind: Deployment, name: db, until: available}\n",
+		"operator: {kinds: [{apiVersion: example.com/v1, kind: Gadget}]}\n" + minimal + "  - await: {kind: Gadget, name: db, until: condition=Ready}\n",
+	} {
+		if _, err := Parse("x.yaml", []byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestAPIVersionDefaults checks that a create step may omit the apiVersion in two cases. Package
 // kube has a row for the kind, or another create step has the apiVersion.
 func TestAPIVersionDefaults(t *testing.T) {
@@ -210,6 +225,8 @@ func TestGenericErrors(t *testing.T) {
 		{"too many replicas", create("kind: StatefulSet, name: w, manifest: {spec: {replicas: 20001}}"), "x.yaml:5:70: workload[1].create.manifest.spec.replicas: found 20001; expected a number from 0 to 20000"},
 		{"not created", widget + "  - delete: {kind: Gadget, name: w}\n",
 			`x.yaml:6:20: workload[2].delete.kind: found "Gadget"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints or Widget`},
+		{"await of a Deployment that nobody creates", widget + "  - await: {kind: Deployment, name: x, until: ready}\n", "x.yaml:6:37: workload[2].await.name: found Deployment x, but no earlier step creates this object; add a create step before this step"},
+		{"await of an unknown kind", widget + "  - await: {kind: Gadget, name: x, until: gone}\n", `x.yaml:6:19: workload[2].await.kind: found "Gadget"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints or Widget`},
 		{"not created by that name", widget + "  - delete: {kind: Widget, name: x}\n", "x.yaml:6:34: workload[2].delete.name: found Widget x, but no earlier step creates this object; add a create step before this step"},
 		{"created twice", widget + "  - create: {apiVersion: example.com/v1, kind: Widget, name: w, manifest: {}}\n",
 			"x.yaml:6:62: workload[2].create.name: found Widget w, but workload[1] has created this object already; use another name"},

@@ -203,11 +203,12 @@ func (v *validator) kindName(path, found string) {
 
 // genericTarget records errors about the kind and the name of an object whose kind needs a
 // manifest, such as StatefulSet. A create operation may have any such kind. Any other operation
-// needs a kind that the workload creates.
+// needs a kind that the workload creates, or that [operation.kubernetes] allows.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
-		v.check(v.anyKind || hasKind(v.kinds, target.Kind), path+".kind", "found %q; expected %s",
+		_, known := kube.Named(string(target.Kind))
+		v.check(v.anyKind || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s",
 			string(target.Kind), nearest.List(v.expectedKinds(row), "or"))
 	}
 	v.check(target.Name != "", path+".name", "found nothing; expected a name")

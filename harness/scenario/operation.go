@@ -35,6 +35,9 @@ type operation struct {
 	// generic is true if the operation also supports kinds that need a manifest, such as
 	// StatefulSet.
 	generic bool
+	// kubernetes is true if the operation also supports kinds of Kubernetes that no step creates, such
+	// as StatefulSet. The controllers under test may create objects of these kinds.
+	kubernetes bool
 	// new returns an empty value of the operation's Go type, such as *Scale, into which a file
 	// is decoded.
 	new func() Operation
@@ -51,19 +54,19 @@ const (
 
 // operations is the table of all operations, in the order of the reference documentation.
 var operations = []operation{
-	{"create", creates, allKinds, true, func() Operation { return new(Create) }},
-	{"scale", updates, owners, true, func() Operation { return new(Scale) }},
-	{"delete", deletes, allKinds, true, func() Operation { return new(Delete) }},
-	{"rollout", updates, []Kind{Deployment}, false, func() Operation { return new(Rollout) }},
-	{"pause", updates, []Kind{Deployment}, false, func() Operation { return new(Pause) }},
-	{"resume", updates, []Kind{Deployment}, false, func() Operation { return new(Resume) }},
-	{"rollback", updates, []Kind{Deployment}, false, func() Operation { return new(Rollback) }},
-	{"label", updates, allKinds, true, func() Operation { return new(Label) }},
-	{"annotate", updates, allKinds, true, func() Operation { return new(Annotate) }},
-	{"select", updates, []Kind{Service, ReplicationController}, false, func() Operation { return new(Select) }},
-	{"configure", updates, owners, false, func() Operation { return new(Configure) }},
-	{"publish", updates, []Kind{Service}, false, func() Operation { return new(Publish) }},
-	{"patch", updates, allKinds, true, func() Operation { return new(Patch) }},
+	{"create", creates, allKinds, true, false, func() Operation { return new(Create) }},
+	{"scale", updates, owners, true, false, func() Operation { return new(Scale) }},
+	{"delete", deletes, allKinds, true, false, func() Operation { return new(Delete) }},
+	{"rollout", updates, []Kind{Deployment}, false, false, func() Operation { return new(Rollout) }},
+	{"pause", updates, []Kind{Deployment}, false, false, func() Operation { return new(Pause) }},
+	{"resume", updates, []Kind{Deployment}, false, false, func() Operation { return new(Resume) }},
+	{"rollback", updates, []Kind{Deployment}, false, false, func() Operation { return new(Rollback) }},
+	{"label", updates, allKinds, true, false, func() Operation { return new(Label) }},
+	{"annotate", updates, allKinds, true, false, func() Operation { return new(Annotate) }},
+	{"select", updates, []Kind{Service, ReplicationController}, false, false, func() Operation { return new(Select) }},
+	{"configure", updates, owners, false, false, func() Operation { return new(Configure) }},
+	{"publish", updates, []Kind{Service}, false, false, func() Operation { return new(Publish) }},
+	{"patch", updates, allKinds, true, false, func() Operation { return new(Patch) }},
 }
 
 // operationNames returns the names of all operations in YAML, such as "scale", for error messages.

@@ -71,7 +71,7 @@ func (v *validator) step(path string, step *Step) {
 		step.Operation.validate(v, at)
 	}
 	if step.Await != nil {
-		v.target(path+".await", operation{effect: updates, kinds: allKinds, generic: true}, &step.Await.Target)
+		v.target(path+".await", operation{effect: updates, kinds: allKinds, generic: true, kubernetes: true}, &step.Await.Target)
 		if !v.invalid(path + ".await.kind") {
 			v.until(path+".await.until", step.Await)
 		}
@@ -124,10 +124,13 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 
 // awaited reports an error if an await could never end because of its object. If the await waits
 // until the object is gone, an earlier step must delete the object. For any other condition, the
-// object must exist.
+// object must exist. An operator may create and delete objects, too.
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
 	target := await.Target
 	known := objects[target]
+	if known == nil && (target.Kind.IsGeneric() || v.scenario.Operator != nil) {
+		return
+	}
 	if await.Until != Gone {
 		v.exists(path+".name", target, known)
 		return

@@ -14,14 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. It
-// does nothing without the flag -night. The subject is upstream, whose known issues give new failure
-// groups in some nights.
+// runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. The
+// subject is upstream, whose known issues give new failure groups in some nights.
 func (f *fleetCluster) runNight() {
 	f.Helper()
-	if !*runsNight {
-		return
-	}
 	const night, seeds = "nightly-1", 4
 	cronJob := f.applyNight(seeds)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: night}, Spec: cronJob.Spec.JobTemplate.Spec}
@@ -94,4 +90,41 @@ func (f *fleetCluster) applyNight(seeds int) *batchv1.CronJob {
 		}
 	}
 	return cronJob
+}
+
+// runNext runs another campaign, whose scenarios prefer faults that acted rarely in the campaign of
+// TestOnKind.
+func (f *fleetCluster) runNext() {
+	f.Helper()
+	const next = "next"
+	covered := filepath.Join(f.dir, "fleet-"+campaignName, "coverage.json")
+	if content, err := os.ReadFile(covered); err != nil || !strings.Contains(string(content), `"times"`) {
+		f.Errorf("coverage of the campaign: %v\n%s", err, content)
+	}
+	run := f.start("fleet", "run", next, "--provider=virtual", "--profile=calm", "--seeds=1001..1004", "--per-pod=2",
+		"--prefer-uncovered="+covered, "--claim="+claim, "--cpu=250m", "--memory=1Gi", "--disk=1Gi")
+	if code := run.wait(); code != 0 {
+		f.Errorf("fleet run --prefer-uncovered: status %d, want 0; output:\n%s", code, run.output)
+	}
+	collect := f.start("fleet", "collect", next, "--store="+f.store, "--out="+f.dir)
+	if code := collect.wait(); code > 1 {
+		f.Errorf("fleet collect: status %d, want 0 or 1; output:\n%s", code, collect.output)
+	}
+	f.Logf("%s", collect.output)
+}
+
+// runExploration explores a scenario in a pod for a minute, with our controllers on the embedded
+// control plane.
+func (f *fleetCluster) runExploration() {
+	f.Helper()
+	const places = "places"
+	run := f.start("fleet", "explore", places, "cheap", "--at=crash", "--budget=1m", "--claim="+claim, "--cpu=500m", "--memory=2Gi", "--disk=2Gi")
+	if code := run.wait(); code != 0 {
+		f.Errorf("fleet explore: status %d, want 0; output:\n%s", code, run.output)
+	}
+	collect := f.start("fleet", "collect", places, "--store="+f.store, "--out="+f.dir)
+	if code := collect.wait(); code > 2 {
+		f.Errorf("fleet collect: status %d, want 0, 1 or 2; output:\n%s", code, collect.output)
+	}
+	f.Logf("%s", collect.output)
 }

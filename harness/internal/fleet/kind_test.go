@@ -37,7 +37,7 @@ var (
 	seeds     = flag.Int("seeds", 40, "the number of seeds of the fleet in TestOnKind")
 	perPod    = flag.Int("per-pod", 5, "the number of seeds of each pod in TestOnKind")
 	parallel  = flag.Int("pods", 4, "the number of pods at the same time in TestOnKind")
-	runsNight = flag.Bool("night", false, "also run a night of the CronJob in the examples in TestOnKind")
+	runsNight = flag.Bool("night", false, "TestOnKind also runs a night of the CronJob in the examples, a campaign that prefers uncovered faults, and an exploration")
 )
 
 const (
@@ -95,7 +95,11 @@ func TestOnKind(t *testing.T) {
 	got := readOutcome(t, filepath.Join(f.dir, "fleet-"+campaignName))
 	t.Logf("%s", collect.output)
 	f.compareThroughPod(got)
-	f.runNight()
+	if *runsNight {
+		f.runNight()
+		f.runNext()
+		f.runExploration()
+	}
 	if len(got.Verdicts) != 2**seeds {
 		t.Errorf("verdicts of %d runs, want %d", len(got.Verdicts), 2**seeds)
 	}
