@@ -67,7 +67,7 @@ help: ## list every target
 
 .PHONY: chaos
 chaos: build $(if $(TIER)$(ARGS),,chaos-virtual) upstream ## run the scenarios of a tier on our controllers (TIER=quick, ARGS='SCENARIO… --subject=upstream')
-	@# Without TIER and ARGS, all scenarios run in virtual time first, which takes half a minute.
+	@# Without TIER and ARGS, all scenarios run in virtual time first, which takes one or two minutes.
 	bin/gauntlet run --attempts=$(ATTEMPTS) $(if $(TIER),--tier=$(TIER)) $(ARGS)
 
 .PHONY: chaos-virtual

@@ -92,20 +92,21 @@ func TestEndWithoutGarbage(t *testing.T) {
 		}
 		return o
 	}
-	terminating := owned("configmaps", "terminating", "c4", "deleted")
-	terminating.Deleting = time.Unix(1, 0)
+	held, terminating := owned("configmaps", "held", "c4", "deleted"), owned("configmaps", "terminating", "c6", "deleted")
+	held.Deleting, terminating.Deleting = time.Unix(1, 0), time.Unix(1, 0)
+	held.Finalizers = []string{"example.com/hold"}
 	observer := observed(
 		commit(history.Added, object("apps.example.com", "deleted", "deleted", `{}`)),
 		commit(history.Added, object("apps.example.com", "one", "one", `{}`)),
 		commit(history.Added, owned("configmaps", "child", "c1", "deleted")), commit(history.Added, owned("configmaps", "grandchild", "c2", "c1")),
-		commit(history.Added, owned("configmaps", "shared", "c3", "deleted", "one")), commit(history.Added, terminating),
+		commit(history.Added, owned("configmaps", "shared", "c3", "deleted", "one")), commit(history.Added, held), commit(history.Added, terminating),
 		commit(history.Added, owned("configmaps", "unknown", "c5", "cluster-scoped")),
 		commit(history.Added, owned("services", "web", "s", "deleted")), commit(history.Added, object("endpoints", "web", "e1", `{}`)),
 		commit(history.Added, object("endpoints", "other", "e2", `{}`)),
 		commit(history.Deleted, object("apps.example.com", "deleted", "deleted", `{}`)),
 	)
 	want := Facts{
-		"apps.example.com ns/one": "1", "configmaps ns/shared": "1", "configmaps ns/terminating": "1", "configmaps ns/unknown": "1",
+		"apps.example.com ns/one": "1", "configmaps ns/shared": "1", "configmaps ns/held": "1", "configmaps ns/unknown": "1",
 		"endpoints ns/other": "1",
 	}
 	if diff := cmp.Diff(want, observer.End(nil)); diff != "" {

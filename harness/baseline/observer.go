@@ -105,9 +105,9 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 // of conditions, and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes,
 // leases, events, ended pods, and pods with a generated name but without a controller.
 //
-// End also leaves out objects that the garbage collector must still delete. It first looks at the
-// objects of a new custom resource about 30 s after the definition exists, so a short run ends
-// before, and a longer run does not.
+// End also leaves out objects that the garbage collector must still delete. The collector starts to
+// watch the objects of a new custom resource about 30 s after the definition exists. A short run may
+// end before the collector deletes objects.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
 	byUID := map[types.UID]*history.Object{}
@@ -133,13 +133,15 @@ func (o *Observer) End(withFields []string) Facts {
 // isGarbage reports whether the garbage collector must still delete an object. All its owners are
 // then gone, or are garbage themselves. Endpoints have no owner, and are garbage with their Service.
 //
-// An object with a deletionTimestamp is not garbage. A controller may have to remove its finalizer.
+// An object with a deletionTimestamp and a finalizer is not garbage. A controller may have to remove
+// the finalizer.
 func (o *Observer) isGarbage(object *history.Object, byUID map[types.UID]*history.Object) bool {
 	if object.Resource == "endpoints" && len(object.Owners) == 0 {
 		service := o.live[history.Ref{Resource: "services", Namespace: object.Namespace, Name: object.Name}.String()]
 		return service != nil && o.isGarbage(service, byUID)
 	}
-	return !object.Terminating() && o.lostOwners(object, byUID, 0)
+	held := object.Terminating() && len(object.Finalizers) > 0
+	return !held && o.lostOwners(object, byUID, 0)
 }
 
 // ownerDepthMax is the maximum number of owners above an object that lostOwners follows.

@@ -20,7 +20,7 @@ import (
 //   - any write of a process that has not listed ReplicaSets yet
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
-	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets. It reports a failed create of a ReplicaSet before it tries again.",
+	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets. It writes the status after a failed create of a ReplicaSet, before the next create.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -50,7 +50,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	if checker.failed.observe(m, r) {
 		checker.addViolation(func() Evidence {
-			return c.scaling.evidence(m, fmt.Sprintf("tried again to create ReplicaSet %s, and has not written the status after the failure", c.scaling.name),
+			return c.scaling.evidence(m, fmt.Sprintf("creates ReplicaSet %s, and has not written the status after a failed create", c.scaling.name),
 				"a status whose condition Progressing has the reason "+objects.ReplicaSetCreateErrorReason)
 		})
 	}

@@ -200,7 +200,7 @@ func TestDeploymentStatus(t *testing.T) {
 			h.readLive(set)
 			h.writeDeploymentStatus(h.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
 		}},
-		{name: "retries a failed create of a ReplicaSet without a status", want: Fail, evidence: "tried again to create ReplicaSet web-v1", build: func(h *historyBuilder) {
+		{name: "retries a failed create of a ReplicaSet without a status", want: Fail, evidence: "creates ReplicaSet web-v1, and has not written the status", build: func(h *historyBuilder) {
 			refusedCreate(h, 600, 403)
 			h.createReplicaSet("web", "v1", 10).answered(403)
 		}},

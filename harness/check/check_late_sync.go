@@ -27,7 +27,7 @@ var lateSyncCheck = Check{
 	Property:         Liveness,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The process that holds the lease is idle for 5 s, its caches are up to date, and an object exists.",
-	Ignores:          "Objects for which a request failed, until the request succeeds or an event enqueues the object. Services whose cached Endpoints were out of date at the last event, and all Services after more than 10 such events. ReplicaSets and ReplicationControllers with creates or deletes whose effect is not in the cache. Objects that a known upstream issue explains.",
+	Ignores:          "Objects for which a request failed, until the request succeeds or an event enqueues the object. Services whose cached Endpoints were out of date at the last event, and all Services for a minute after more than 10 such events. ReplicaSets and ReplicationControllers with creates or deletes whose effect is not in the cache. Objects that a known upstream issue explains.",
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newLateSyncChecker,
 }
@@ -38,10 +38,12 @@ const (
 	syncWithin = 5 * time.Second
 	// lateSyncInterval is the time between two examinations of the objects.
 	lateSyncInterval = time.Second
-	// silentEventsMax is how many syncs without a request may fail before the retries of all Services are
-	// late. Upstream sends at most 100 retries at once and then 10 per second, and each of these syncs
-	// may have 10 retries.
+	// silentEventsMax is a number of events with old cached Endpoints. After more of them, the rate
+	// limiter may delay the retries of every Service. Upstream makes at most 100 retries at once and then 10 per
+	// second, and each of these events may cause 10 retries.
 	silentEventsMax = 10
+	// silentEventsFor is how long after such an event the retries of every Service may be late.
+	silentEventsFor = time.Minute
 )
 
 // lateSyncChecker reports objects that stay in a wrong state while the process that holds the lease
@@ -57,8 +59,8 @@ type lateSyncChecker struct {
 	// Service removes the Service from the map.
 	written map[workQueueKey]history.Version
 	silent  map[workQueueKey]bool
-	// silentEvents counts, for each process, the events that added a Service to silent.
-	silentEvents map[*process]int
+	// silentEvents counts, for each process, the events for which silent was set.
+	silentEvents map[*process]silentEvents
 	// wrong contains the keys of the objects that are in a wrong state.
 	wrong map[workQueueKey]*wrongState
 }
@@ -70,6 +72,18 @@ type wrongState struct {
 	reported bool          // true if the checker has reported a violation
 }
 
+// silentEvents counts events of a process, each at most silentEventsFor after the one before. The field
+// last is the time of the last event, on the clock of the process.
+type silentEvents struct {
+	count int
+	last  time.Duration
+}
+
+// delayRetries reports whether the rate limiter may delay the retries of every Service.
+func (e silentEvents) delayRetries(at time.Duration) bool {
+	return e.count > silentEventsMax && at-e.last <= silentEventsFor
+}
+
 func newLateSyncChecker(s Settings) Checker {
 	checker := &lateSyncChecker{
 		findings: findings{excusesStalls: true},
@@ -77,7 +91,7 @@ func newLateSyncChecker(s Settings) Checker {
 		written:  map[workQueueKey]history.Version{},
 		silent:   map[workQueueKey]bool{},
 
-		silentEvents: map[*process]int{},
+		silentEvents: map[*process]silentEvents{},
 		wrong:        map[workQueueKey]*wrongState{},
 	}
 	tested := newTestedControllers(s.Controllers)
@@ -102,7 +116,7 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 		dropEndedProcesses(checker.wrong)
 		dropEndedProcesses(checker.written)
 		dropEndedProcesses(checker.silent)
-		maps.DeleteFunc(checker.silentEvents, func(p *process, _ int) bool { return p.ended })
+		maps.DeleteFunc(checker.silentEvents, func(p *process, _ silentEvents) bool { return p.ended })
 	}
 	for _, event := range m.events {
 		checker.failed.recordEvent(m, event.workQueueKey)
@@ -124,7 +138,8 @@ func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
 }
 
 // observeEndpoints notes which Services a process may have synced without a request. Its cache then
-// lacked its own last write of the Endpoints. An event of the Endpoints themselves may bring this write.
+// lacked its own last write of the Endpoints. Events of Endpoints do not count, because upstream does
+// not enqueue a Service for them.
 func (checker *lateSyncChecker) observeEndpoints(m *Model, r *history.Record) {
 	if m.sent != nil && m.sent.serviceState != nil {
 		delete(checker.silent, m.sent.queueKey)
@@ -132,14 +147,26 @@ func (checker *lateSyncChecker) observeEndpoints(m *Model, r *history.Record) {
 	if answered := m.answered; answered != nil && answered.serviceState != nil && answered.response.Object != nil {
 		checker.written[answered.queueKey] = answered.response.Object.Version
 	}
+	if r.Delivery != nil && r.Delivery.Resource == objects.EndpointsResource {
+		return
+	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		inFlight := state != nil && state.callsInFlight > 0 && (r.Delivery == nil || r.Delivery.Resource != objects.EndpointsResource)
+		inFlight := state != nil && state.callsInFlight > 0
 		if inFlight || event.process.view.reachedVersion[objects.EndpointsResource] < checker.written[event.workQueueKey] {
 			checker.silent[event.workQueueKey] = true
-			checker.silentEvents[event.process]++
+			checker.countSilentEvent(event.process, m.clockOf(event.process.name))
 		}
 	}
+}
+
+// countSilentEvent counts an event for which checker.silent was set.
+func (checker *lateSyncChecker) countSilentEvent(p *process, at time.Duration) {
+	events := checker.silentEvents[p]
+	if at-events.last > silentEventsFor {
+		events.count = 0
+	}
+	checker.silentEvents[p] = silentEvents{count: events.count + 1, last: at}
 }
 
 // examine searches for objects that the given process has left in a wrong state for too long. A
@@ -176,7 +203,7 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited })
 	state := checker.wrong[key]
 	switch {
-	case len(differences) == 0 || checker.excused(m, kind, uid, key):
+	case len(differences) == 0 || checker.excused(m, kind, uid, key, at):
 		delete(checker.wrong, key)
 	case state == nil:
 		checker.wrong[key] = &wrongState{since: at}
@@ -197,9 +224,9 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 // excused reports whether the process has a reason not to sync the object now. It may wait for the
 // retry of a failed sync, or for the effect of its creates and deletes. A known upstream issue
 // excuses every subject, because other checks report such an object at the end of the run.
-func (checker *lateSyncChecker) excused(m *Model, kind convergingKind, uid types.UID, key workQueueKey) bool {
+func (checker *lateSyncChecker) excused(m *Model, kind convergingKind, uid types.UID, key workQueueKey, at time.Duration) bool {
 	owner := key.process.ownerStates[uid]
-	silent := key.service != objectName{} && (checker.silent[key] || checker.silentEvents[key.process] > silentEventsMax)
+	silent := key.service != objectName{} && (checker.silent[key] || checker.silentEvents[key.process].delayRetries(at))
 	return owner != nil && !owner.expectationsSatisfied(nil) ||
 		checker.failed.retryFollows(key) || silent || kind.knownIssue(m, uid) != nil
 }

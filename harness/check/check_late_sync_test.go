@@ -138,6 +138,11 @@ func TestLateSync(t *testing.T) {
 			build: func(h *historyBuilder) { oldEndpoints(h, 1) }},
 		{name: "retries of many syncs with old Endpoints delay those of other Services", want: Pass,
 			build: func(h *historyBuilder) { oldEndpoints(h, silentEventsMax+1) }},
+		{name: "retries of many syncs with old Endpoints are over after a minute", want: Fail, evidence: "Service ns/db: Endpoints lack 10.0.0.2:8080",
+			build: func(h *historyBuilder) {
+				oldEndpoints(h, silentEventsMax+1)
+				idle(h, 60)
+			}},
 		{name: "leaves the Endpoints empty", want: Fail, evidence: "Service ns/web: Endpoints lack 10.0.0.1:8080", build: func(h *historyBuilder) {
 			h.holdLease()
 			pod := h.pod(nil, "web")

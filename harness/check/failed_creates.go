@@ -11,13 +11,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// failedCreates has the Deployments for which a process has failed to create a ReplicaSet, until a
-// create succeeds. The value is true until the process writes the status. After the first failure, a
-// controller sets the condition Progressing to the reason ReplicaSetCreateError before it tries again
-// (contract Deployment 17). After later failures, its cache may lack this status.
+// failedCreates has the Deployments for which a process failed to create a ReplicaSet. The value is
+// true if the process still has to write the status. A successful create removes the Deployment.
 //
-// A conflict does not count, because the controller then handles a hash collision. In a terminating
-// namespace, every create fails, and the controller reports nothing.
+// After the first failure, a controller sets the condition Progressing to the reason
+// ReplicaSetCreateError before it creates a ReplicaSet again (contract Deployment 17). After later
+// failures, its cache may lack this status. So only the first failure of a series counts.
+//
+// The code 409 does not count, because the controller may have to handle a hash collision. In a
+// terminating namespace, every create fails, and the controller reports nothing. It also reports
+// nothing for a paused Deployment, and for one without progressDeadlineSeconds.
 type failedCreates map[workQueueKey]bool
 
 // observe reads the next record of the history. It reports whether this record is a request that

@@ -11,13 +11,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// needlessDeletes is the part of the check needless-writes that concerns deletes. It contains no
-// pods, because a second delete of a pod can shorten the grace period.
+// needlessDeletes is the part of the check needless-writes that concerns deletes. It ignores pods,
+// because a second delete of a pod can shorten the grace period.
 type needlessDeletes struct {
 	// terminating contains the last committed version of each object that has a deletionTimestamp.
 	terminating map[objectName]history.Ref
 	// received contains the UIDs of the objects that each process has received with a
-	// deletionTimestamp. The key has the name of the process.
+	// deletionTimestamp.
 	received map[processObject]types.UID
 	// unanswered contains the deletes of terminating objects that have no response yet, by request
 	// ID.
@@ -73,6 +73,7 @@ func (checker *needlessWritesChecker) observeDelete(m *Model, r *history.Record)
 			checker.answeredDelete(m, sent, r.Response)
 		}
 	case processStarts(r):
+		maps.DeleteFunc(d.unanswered, func(_ uint64, sent *terminatingDelete) bool { return sent.process == r.Process.Name })
 		maps.DeleteFunc(d.received, func(of processObject, _ types.UID) bool { return of.process == r.Process.Name })
 		maps.DeleteFunc(d.answered, func(of processObject, _ []int64) bool { return of.process == r.Process.Name })
 	}
@@ -122,9 +123,13 @@ func (checker *needlessWritesChecker) answeredDelete(m *Model, sent *terminating
 	if !response.OK() || d.terminating[sent.name] != sent.target || o != nil && o.UID == sent.target.UID && o.Version != sent.target.Version {
 		return
 	}
-	d.answered[sent.processObject] = append(d.answered[sent.processObject], sent.seq)
 	counted := d.answered[sent.processObject]
-	if len(counted) != needlessMax+1 { // one violation for each object
+	if len(counted) > needlessMax {
+		return // one violation for each object and process
+	}
+	counted = append(counted, sent.seq)
+	d.answered[sent.processObject] = counted
+	if len(counted) <= needlessMax {
 		return
 	}
 	checker.addViolation(func() Evidence {

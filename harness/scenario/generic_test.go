@@ -226,6 +226,7 @@ func TestGenericErrors(t *testing.T) {
 		{"not created", widget + "  - delete: {kind: Gadget, name: w}\n",
 			`x.yaml:6:20: workload[2].delete.kind: found "Gadget"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints or Widget`},
 		{"await of a Deployment that nobody creates", widget + "  - await: {kind: Deployment, name: x, until: ready}\n", "x.yaml:6:37: workload[2].await.name: found Deployment x, but no earlier step creates this object; add a create step before this step"},
+		{"await of a custom resource that nobody creates", widget + "  - await: {kind: Widget, name: x, until: gone}\n", "x.yaml:6:33: workload[2].await.name: found Widget x, but no earlier step creates this object; add a create step before this step"},
 		{"await of an unknown kind", widget + "  - await: {kind: Gadget, name: x, until: gone}\n", `x.yaml:6:19: workload[2].await.kind: found "Gadget"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints or Widget`},
 		{"not created by that name", widget + "  - delete: {kind: Widget, name: x}\n", "x.yaml:6:34: workload[2].delete.name: found Widget x, but no earlier step creates this object; add a create step before this step"},
 		{"created twice", widget + "  - create: {apiVersion: example.com/v1, kind: Widget, name: w, manifest: {}}\n",

@@ -35,9 +35,9 @@ type Target struct {
 
 func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 
-// Await waits until an object of the workload meets a condition. The object may also be one that
-// the controllers under test create, if its kind needs a manifest, such as StatefulSet, or if the
-// scenario has the field operator.
+// Await waits until an object of the workload meets a condition. The controllers under test may also
+// create the object, such as a StatefulSet. If a step creates objects of the same kind, or if the
+// kind is one of the table of kinds, the scenario then needs the field operator.
 type Await struct {
 	Target
 	// Until is a word in the table of conditions, or a condition on fields of the object. A

@@ -124,11 +124,12 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 
 // awaited reports an error if an await could never end because of its object. If the await waits
 // until the object is gone, an earlier step must delete the object. For any other condition, the
-// object must exist. An operator may create and delete objects, too.
+// object must exist. The controllers under test may create an object of a kind that no step creates.
+// In a scenario with the field operator, they may create any object.
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
 	target := await.Target
 	known := objects[target]
-	if known == nil && (target.Kind.IsGeneric() || v.scenario.Operator != nil) {
+	if known == nil && (v.scenario.Operator != nil || target.Kind.IsGeneric() && !hasKind(v.kinds, target.Kind)) {
 		return
 	}
 	if await.Until != Gone {

@@ -29,7 +29,7 @@ type generateFlags struct {
 // generated scenario contains.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
 	choiceFlag(flags, &f.profile, "profile", generate.DefaultProfile, profiles(), "how many operations and faults a generated scenario has: calm, steady, storm, slow or hours")
-	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
+	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" or \"gauntlet fleet collect\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 
 // addDuration adds to a command the flag --duration, which is the duration of a generated

@@ -114,20 +114,20 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 // of all files of the campaign.
 func (m *Merged) addCoverage(ctx context.Context, store Store, names []string) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, "/"+coverageName) })
-	tables := make([]*coverage.Table, len(names))
+	tables := make([]coverage.Table, len(names))
 	err := forEach(ctx, len(names), func(ctx context.Context, i int) error {
 		content, err := store.Get(ctx, names[i])
 		if err != nil {
 			return err
 		}
-		tables[i], err = decode[*coverage.Table](names[i], content)
+		tables[i], err = decode[coverage.Table](names[i], content)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, table := range tables {
-		m.Coverage.Merge(table)
+	for i := range tables {
+		m.Coverage.Merge(&tables[i])
 	}
 	return nil
 }

@@ -278,7 +278,7 @@ func (w *Worker) cover(ctx context.Context, run *reports.Run) error {
 		return nil
 	}
 	file := w.History(run.Directory)
-	if _, err := os.Stat(file); err != nil {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	// The counts of a damaged history end at the damage. The run's verdict says that it is damaged.
