@@ -3,7 +3,6 @@ package check
 import (
 	"maps"
 	"net/http"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -65,5 +64,5 @@ func (f failedCreates) recordAnswer(answered *answeredCall) {
 		return d.ProgressDeadline != 0 && !d.Paused && !d.Terminating && d.Status.Condition(objects.ProgressingCondition).Reason != objects.ReplicaSetCreateErrorReason
 	}
 	deployments := answered.scaling.deployments
-	f[answered.queueKey] = len(deployments) > 0 && !slices.ContainsFunc(deployments, func(d *objects.Deployment) bool { return !reports(d) })
+	f[answered.queueKey] = len(deployments) > 0 && every(deployments, reports)
 }

@@ -204,12 +204,7 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	if d.Terminating {
 		return nil
 	}
-	var active []*objects.Owner
-	for _, set := range state.replicaSetsOf(d) {
-		if set.Replicas > 0 {
-			active = append(active, set)
-		}
-	}
+	active := activeOf(state.replicaSetsOf(d))
 	switch {
 	case len(active) > 1 && d.Recreate && scalingPending(d, active):
 		return recreateScaling

@@ -1,6 +1,10 @@
 package check
 
-import "github.com/kube-gauntlet/gauntlet/harness/objects"
+import (
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
 
 // highestRevision returns the highest revision annotation among the ReplicaSets. A new ReplicaSet
 // must get a higher revision. The result is 0 for an empty list.
@@ -30,16 +34,15 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 // Deployment. If at most one of them is active, a single ReplicaSet must have all replicas. If none
 // is active, this is the new ReplicaSet or the newest old one. Otherwise, see scalingPending.
 func pausedScalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
-	active := 0
-	for _, set := range sets {
-		if set.Replicas > 0 {
-			active++
-		}
-	}
-	if active > 1 || len(sets) == 0 {
+	if len(activeOf(sets)) > 1 || len(sets) == 0 {
 		return scalingPending(d, sets)
 	}
 	return sumOf(sets, specReplicas) != d.Replicas
+}
+
+// activeOf returns the ReplicaSets whose spec.replicas is above 0.
+func activeOf(sets []*objects.Owner) []*objects.Owner {
+	return slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return set.Replicas <= 0 })
 }
 
 // oldestOf returns the oldest ReplicaSet that has the given pod template. If several ReplicaSets

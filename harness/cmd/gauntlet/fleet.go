@@ -78,13 +78,10 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		return f.campaign.Validate()
 	}
 	if f.campaign.Scenario == "" {
-		if err := f.generated.readCovered(); err != nil {
-			return err
-		}
-		f.campaign.Profile, f.campaign.Duration, f.campaign.PreferUncovered = f.generated.profile, f.generated.duration, f.generated.covered
 		if _, err := f.generated.generate(f.campaign.Seeds.First, f.campaign.Provider); err != nil {
 			return err
 		}
+		f.campaign.Profile, f.campaign.Duration, f.campaign.PreferUncovered = f.generated.profile, f.generated.duration, f.generated.covered
 		return f.campaign.Validate()
 	}
 	if f.generated.changed(cmd) {

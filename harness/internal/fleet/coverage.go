@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -45,11 +44,11 @@ func DecodeCoverage(text string) (*coverage.Table, error) {
 
 // checkCoverage returns an error if a coverage table is too large for a Job.
 func checkCoverage(table *coverage.Table) error {
-	var content bytes.Buffer
-	if err := json.NewEncoder(&content).Encode(table); err != nil {
+	content, err := json.Marshal(table)
+	if err != nil {
 		return err
 	}
-	if n := content.Len(); n > coverageMax {
+	if n := len(content); n > coverageMax {
 		return fmt.Errorf("--prefer-uncovered: found a coverage table of %d bytes; expected at most %d, which a Job can contain", n, coverageMax)
 	}
 	return nil
