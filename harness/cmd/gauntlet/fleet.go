@@ -81,7 +81,10 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		if _, err := f.generated.generate(f.campaign.Seeds.First, f.campaign.Provider); err != nil {
 			return err
 		}
-		f.campaign.Profile, f.campaign.Duration, f.campaign.PreferUncovered = f.generated.profile, f.generated.duration, f.generated.covered
+		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
+		if f.generated.covered != nil {
+			f.campaign.PreferUncovered = f.generated.covered.Condensed()
+		}
 		return f.campaign.Validate()
 	}
 	if f.generated.changed(cmd) {
@@ -504,7 +507,7 @@ the claim, and the command deletes this Job at the end.`,
 				return err
 			}
 			defer func() { result = errors.Join(result, closeStore()) }()
-			*code, err = collectFleet(cmd, store, args[0], filepath.Join(flags.out, "fleet-"+args[0]))
+			*code, err = collectFleet(cmd, store, args[0], filepath.Join(flags.out, fleet.ReportDirectory(args[0])))
 			return err
 		},
 	}
@@ -600,6 +603,12 @@ func mergeFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (*fleet
 	}
 	if err := writeCoverage(filepath.Join(dir, "coverage.json"), &merged.Coverage); err != nil {
 		return nil, code, err
+	}
+	if preferred := merged.Campaign.PreferUncovered; preferred != nil {
+		// The command that repeats a run names this file.
+		if err := writeCoverage(filepath.Join(dir, fleet.PreferredFile), preferred); err != nil {
+			return nil, code, err
+		}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "pods: %d; results that do not count, because an earlier pod has a result for the same run: %d\n", merged.Attempts, merged.Repeated)
 	return merged, code, nil

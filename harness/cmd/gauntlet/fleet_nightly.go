@@ -133,7 +133,7 @@ func (f *fleetNightlyFlags) follow(cmd *cobra.Command, cluster *fleet.Cluster, j
 // collect merges the results of a campaign from the store. It writes the campaign's report and
 // night.json, which lists the new failures.
 func (f *fleetNightlyFlags) collect(cmd *cobra.Command, series string, store fleet.Store) error {
-	dir := filepath.Join(f.out, "fleet-"+f.campaign.Name)
+	dir := filepath.Join(f.out, fleet.ReportDirectory(f.campaign.Name))
 	merged, _, err := mergeFleet(cmd, store, f.campaign.Name, dir)
 	if err != nil {
 		return &unfinishedError{err}

@@ -126,6 +126,17 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
+// Condensed returns a smaller table for which Seen returns the same counts. Its cells have neither
+// outcomes nor phases.
+func (t *Table) Condensed() *Table {
+	condensed := &Table{cells: map[Cell]int{}}
+	for cell, times := range t.cells {
+		cell.Outcome, cell.Phase = "", ""
+		condensed.cells[cell] += times
+	}
+	return condensed
+}
+
 // Sum returns a checksum of the table, such as "1a2b3c4d". A scenario that was generated with
 // the help of a table contains the table's checksum.
 func (t *Table) Sum() string {

@@ -34,7 +34,11 @@ var machines = map[string][]elf.Machine{
 // Check rejects a file that is not regular, is empty, or has no executable bit. It also rejects a
 // file for another architecture, and a file whose interpreter is missing. A file that Check accepts
 // may still fail to start, for example because a shared library is missing.
-func Check(path string) error {
+func Check(path string) error { return CheckFor(path, runtime.GOARCH) }
+
+// CheckFor is like Check for a machine of another architecture, such as "arm64". The argument has
+// the values of GOARCH. The machine's interpreters are not checked.
+func CheckFor(path, architecture string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -52,14 +56,14 @@ func Check(path string) error {
 		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	}
 	defer file.Close()
-	return check(file, "/proc/sys/fs/binfmt_misc")
+	return check(file, architecture, "/proc/sys/fs/binfmt_misc")
 }
 
-// check returns an error if the kernel cannot run a file with this content.
+// check returns an error if the kernel of a machine cannot run a file with this content.
 //
 // The kernel may run additional file formats, for example through an emulator. The argument formats
 // is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests.
-func check(file io.ReaderAt, formats string) error {
+func check(file io.ReaderAt, architecture, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)
 	if err != nil && err != io.EOF {
@@ -71,7 +75,7 @@ func check(file io.ReaderAt, formats string) error {
 	case hasMoreFormats(formats):
 		return nil
 	case string(start[:n]) == elf.ELFMAG:
-		return checkELF(file)
+		return checkELF(file, architecture)
 	}
 	return errors.New("found neither an ELF file nor a script with #! in its first line; expected an executable file")
 }
@@ -95,15 +99,15 @@ func checkScript(file io.ReaderAt) error {
 
 // checkELF returns an error if an ELF file is for another architecture, or if its dynamic linker
 // does not exist.
-func checkELF(source io.ReaderAt) error {
+func checkELF(source io.ReaderAt, architecture string) error {
 	file, err := elf.NewFile(source)
 	if err != nil {
 		return fmt.Errorf("found a damaged ELF file: %w; expected an executable file", err)
 	}
-	known, ok := machines[runtime.GOARCH]
+	known, ok := machines[architecture]
 	switch {
 	case ok && !slices.Contains(known, file.Machine):
-		return fmt.Errorf("found an executable for %s; expected one for %s", file.Machine, runtime.GOARCH)
+		return fmt.Errorf("found an executable for %s; expected one for %s", file.Machine, architecture)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN:
 		return fmt.Errorf("found an ELF file of type %s; expected an executable file", file.Type)
 	}

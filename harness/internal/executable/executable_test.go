@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		{"dynamic without its linker", elfFile(t, here, elf.ET_DYN, "/lib/ld-none.so"), "dynamic linker /lib/ld-none.so is missing: no such file or directory; install it, or build with CGO_ENABLED=0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := check(strings.NewReader(test.content), t.TempDir())
+			err := check(strings.NewReader(test.content), runtime.GOARCH, t.TempDir())
 			if test.name == "empty" { // Check detects this by the size of the file
 				path := filepath.Join(t.TempDir(), "empty")
 				if err := os.WriteFile(path, nil, 0o755); err != nil {
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(formats, "qemu"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(strings.NewReader(elfFile(t, other, elf.ET_EXEC, "")), formats); err != nil {
+	if err := check(strings.NewReader(elfFile(t, other, elf.ET_EXEC, "")), runtime.GOARCH, formats); err != nil {
 		t.Errorf("other machine with an emulator: error %v", err)
 	}
 }

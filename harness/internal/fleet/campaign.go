@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -122,6 +123,13 @@ func (c *Campaign) Validate() error {
 	return nil
 }
 
+// PreferredFile is the name of the file with the coverage table [Campaign].PreferUncovered, in the
+// directory of the report.
+const PreferredFile = "prefer-uncovered.json"
+
+// ReportDirectory returns the name of the directory with the report of a campaign.
+func ReportDirectory(campaign string) string { return "fleet-" + campaign }
+
 // Command returns a command line that repeats one run or exploration of the campaign without a
 // cluster. Reports show this command to users.
 func (c *Campaign) Command(u Unit) string {
@@ -139,6 +147,9 @@ func (c *Campaign) Command(u Unit) string {
 	}
 	if c.Duration > 0 {
 		words = append(words, "--duration="+c.Duration.String())
+	}
+	if c.PreferUncovered != nil {
+		words = append(words, "--prefer-uncovered="+path.Join("out", ReportDirectory(c.Name), PreferredFile))
 	}
 	return strings.Join(words, " ")
 }

@@ -37,7 +37,7 @@ var (
 	seeds     = flag.Int("seeds", 40, "the number of seeds of the fleet in TestOnKind")
 	perPod    = flag.Int("per-pod", 5, "the number of seeds of each pod in TestOnKind")
 	parallel  = flag.Int("pods", 4, "the number of pods at the same time in TestOnKind")
-	runsNight = flag.Bool("night", false, "TestOnKind also runs a night of the CronJob in the examples, a campaign that prefers uncovered faults, and an exploration")
+	runsNight = flag.Bool("night", false, "TestOnKind also runs a night of the CronJob in the examples, a campaign that prefers uncovered faults, an exploration, and a shrink")
 )
 
 const (
@@ -99,6 +99,7 @@ func TestOnKind(t *testing.T) {
 		f.runNight()
 		f.runNext()
 		f.runExploration()
+		f.runShrink()
 	}
 	if len(got.Verdicts) != 2**seeds {
 		t.Errorf("verdicts of %d runs, want %d", len(got.Verdicts), 2**seeds)
@@ -177,10 +178,7 @@ func startFleetCluster(t *testing.T, random *rand.Rand) *fleetCluster {
 	if f.program, err = filepath.Abs("../../../bin/gauntlet"); err != nil {
 		t.Fatal(err)
 	}
-	archive := filepath.Join(dir, "fleet.tar")
-	if build := f.start("image", "--fleet", "--virtual", "--output="+archive); build.wait() != 0 {
-		t.Fatalf("building the image of the fleet; first run `make build virtual upstream`:\n%s", build.output)
-	}
+	archive := f.buildImage()
 	// The pods have a user of their own. A umask would take the permission away from Mkdir.
 	if err := errors.Join(os.Mkdir(f.store, 0o700), os.Chmod(f.store, 0o777)); err != nil {
 		t.Fatal(err)
@@ -214,6 +212,18 @@ func startFleetCluster(t *testing.T, random *rand.Rand) *fleetCluster {
 	}
 	f.createNamespace()
 	return f
+}
+
+// buildImage builds the image of a fleet from the programs beside f.program, and returns the path of
+// its archive.
+func (f *fleetCluster) buildImage(args ...string) (archive string) {
+	f.Helper()
+	archive = filepath.Join(f.dir, "fleet.tar")
+	build := f.start(append([]string{"image", "--fleet", "--virtual", "--output=" + archive}, args...)...)
+	if build.wait() != 0 {
+		f.Fatalf("building the image of the fleet; first run `make build virtual upstream`:\n%s", build.output)
+	}
+	return archive
 }
 
 // createNamespace creates the namespace of the fleet, and a PersistentVolume and a

@@ -17,6 +17,20 @@ var architectures = map[elf.Machine]string{
 	elf.EM_AARCH64: "arm64",
 }
 
+// Architecture returns the architecture of the static Linux executable at path, as the name that
+// GOARCH has, such as "amd64". For any other file, it returns an error.
+func Architecture(path string) (string, error) {
+	binary, err := readBinary(path)
+	var arch string
+	if err == nil {
+		arch, err = architecture(binary)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return arch, nil
+}
+
 // architecture returns the architecture of a static Linux executable, such as "amd64". For any
 // other file, it returns an error.
 //

@@ -109,17 +109,56 @@ func Write(w io.Writer, spec Spec) error {
 	return image.Write(w)
 }
 
-// Push sends the image to the registry that its reference names. It uses the credentials of
-// "docker login".
-func (i *Image) Push(ctx context.Context) error {
-	image, err := compress(i.image)
-	if err != nil {
-		return fmt.Errorf("compressing image %s: %w", i.tag, err)
+// Push sends images to the registry that their reference names. It uses the credentials of "docker
+// login". The images must have the same reference and different architectures. If there are several,
+// the reference names an index, and a container engine pulls the image for its own architecture.
+func Push(ctx context.Context, images ...*Image) error {
+	tag := images[0].tag
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	if len(images) == 1 {
+		image, err := compress(images[0].image)
+		if err == nil {
+			err = remote.Write(tag, image, options...)
+		}
+		return pushError(tag, err)
 	}
-	if err := remote.Write(i.tag, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("pushing image %s: %w", i.tag, err)
+	index, err := indexOf(images)
+	if err == nil {
+		err = remote.WriteIndex(tag, index, options...)
 	}
-	return nil
+	return pushError(tag, err)
+}
+
+func pushError(tag name.Tag, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pushing image %s: %w", tag, err)
+}
+
+// indexOf returns an index of images for different architectures.
+func indexOf(images []*Image) (v1.ImageIndex, error) {
+	index := mutate.IndexMediaType(empty.Index, types.DockerManifestList)
+	found := map[string]bool{}
+	for _, i := range images {
+		image, err := compress(i.image)
+		if err != nil {
+			return nil, err
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		if found[config.Architecture] {
+			return nil, fmt.Errorf("found two images for %s; expected one", config.Architecture)
+		}
+		found[config.Architecture] = true
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}},
+		})
+	}
+	return index, nil
 }
 
 // compress returns the image with compressed layers, because clients of registries expect

@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"debug/elf"
 	"errors"
 	"io"
 	"log"
@@ -60,7 +61,7 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := built.Push(t.Context()); err != nil {
+	if err := Push(t.Context(), built); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag(reference)
@@ -75,7 +76,42 @@ func TestPush(t *testing.T) {
 		t.Error(err)
 	}
 	server.Close()
-	expectError(t, built.Push(t.Context()), []string{"pushing image " + reference})
+	expectError(t, Push(t.Context(), built), []string{"pushing image " + reference})
+}
+
+// TestPushIndex pushes images for two architectures to a registry, and pulls each of them.
+func TestPushIndex(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	reference := strings.TrimPrefix(server.URL, "http://") + "/tools:v1"
+	var images []*Image
+	for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64} {
+		built, err := Build(Spec{Reference: reference, Binary: writeFile(t, "manager", elfFile{machine: machine}.bytes(t))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, built)
+	}
+	if err := Push(t.Context(), images...); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, architecture := range []string{"amd64", "arm64"} {
+		pulled, err := remote.Image(tag, remote.WithContext(t.Context()), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(pulled); err != nil {
+			t.Error(err)
+		}
+		if config, err := pulled.ConfigFile(); err != nil || config.Architecture != architecture {
+			t.Errorf("image for %s: found one for %s, %v", architecture, config.Architecture, err)
+		}
+	}
+	expectError(t, Push(t.Context(), images[0], images[0]), []string{"pushing image " + reference, "two images for amd64"})
 }
 
 // filesOf returns for each layer of an image the names of the files in that layer.

@@ -25,7 +25,7 @@ const tempPrefix = ".build-"
 // is the cache directory. The argument versions has the versions that the programs report, by Go
 // module path. build runs a single go command, which compiles shared packages only once and uses
 // all cores.
-func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
+func build(ctx context.Context, root string, targets []target, architecture string, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
 	}
@@ -48,13 +48,14 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 		return fmt.Errorf("writing the Go module that builds the programs: %w", err)
 	}
 	p.setStep("listing the packages to compile")
-	stale, err := stalePackages(ctx, module, packages, p)
+	env := goEnv{workspace: noWorkspace, architecture: architecture}
+	stale, err := stalePackages(ctx, module, env, packages, p)
 	if err != nil {
 		return err
 	}
 	p.setPackages(stale)
 	args := append([]string{"build", "-v", "-trimpath", "-ldflags", flags, "-o", tempDir + string(filepath.Separator)}, packages...)
-	if err := goCommand(ctx, module, noWorkspace, args, io.Discard, p); err != nil {
+	if err := goCommand(ctx, module, env, args, io.Discard, p); err != nil {
 		return err
 	}
 	p.clear()
@@ -97,27 +98,35 @@ func install(from, to string) error {
 // compile. The progress display then counts these packages. stalePackages also downloads missing Go
 // modules. The argument module is the directory of the module that requires the packages. Flags of
 // the go command may precede the packages.
-func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
+func stalePackages(ctx context.Context, module string, env goEnv, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
-	if err := goCommand(ctx, module, noWorkspace, args, &out, p); err != nil {
+	if err := goCommand(ctx, module, env, args, &out, p); err != nil {
 		return nil, err
 	}
 	return strings.Fields(out.String()), nil
+}
+
+// goEnv has the environment variables of a go command that differ between builds.
+type goEnv struct {
+	workspace    string // the value of GOWORK: the path of a go.work file, or noWorkspace
+	architecture string // the value of GOARCH
 }
 
 // noWorkspace is a value of the environment variable GOWORK. It makes the go command ignore go.work
 // files.
 const noWorkspace = "off"
 
+// forThisMachine is the environment of a go command that builds for this machine, without a go.work
+// file.
+var forThisMachine = goEnv{workspace: noWorkspace, architecture: runtime.GOARCH}
+
 // goCommand runs the go command in the directory dir, and shows the build's progress. If the
 // command fails, the error contains the command's standard error without the progress output.
 //
-// The argument workspace is the path of a go.work file, or noWorkspace.
-//
 // The go command runs in a process group of its own. After Ctrl-C, it therefore gets SIGINT only
 // from this program, and not from the terminal too.
-func goCommand(ctx context.Context, dir, workspace string, args []string, stdout io.Writer, p *progress) error {
+func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout io.Writer, p *progress) error {
 	// The kernel sends the signal Pdeathsig when the thread that started the command exits. This
 	// thread must therefore exist as long as the go command runs.
 	runtime.LockOSThread()
@@ -125,7 +134,7 @@ func goCommand(ctx context.Context, dir, workspace string, args []string, stdout
 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+env.workspace, "GOOS="+runtime.GOOS, "GOARCH="+env.architecture)
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

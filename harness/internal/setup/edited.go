@@ -44,7 +44,7 @@ func Edited(ctx context.Context, edited, program string) error {
 		return fmt.Errorf("writing the overlay file for go build: %w", err)
 	}
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-overlay", overlayFile, "-o", program, kubernetesModule + "/cmd/kube-controller-manager"}
-	return goCommand(ctx, dir, noWorkspace, args, io.Discard, &progress{})
+	return goCommand(ctx, dir, forThisMachine, args, io.Discard, &progress{})
 }
 
 // replaceKubernetes writes a Go module to dir that replaces k8s.io/kubernetes by a symbolic link.

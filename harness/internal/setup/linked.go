@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -120,7 +121,7 @@ func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *pro
 		return err
 	}
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-overlay=" + path, "-o", program, "./cmd/" + virtual.Program}
-	return goCommand(ctx, module, workspace, args, io.Discard, p)
+	return goCommand(ctx, module, goEnv{workspace, runtime.GOARCH}, args, io.Discard, p)
 }
 
 // writeWorkspace writes a go.work file to path. The workspace contains three modules, whose

@@ -144,14 +144,14 @@ func inTempDir(root string, call func(temp string) error) error {
 // build`, which end with the package to build.
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	p.setStep("listing the packages to compile")
-	stale, err := stalePackages(ctx, source, arguments, p)
+	stale, err := stalePackages(ctx, source, forThisMachine, arguments, p)
 	if err != nil {
 		return err
 	}
 	p.setPackages(stale)
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-v", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
-	if err := goCommand(ctx, source, noWorkspace, command, io.Discard, p); err != nil {
+	if err := goCommand(ctx, source, forThisMachine, command, io.Discard, p); err != nil {
 		return err
 	}
 	return install(built, path)

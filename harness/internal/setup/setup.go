@@ -38,21 +38,27 @@ var (
 // programs of the embedded control plane.
 //
 // On 2 cores, the first build takes about 7 minutes. Progress is written to standard error.
-func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
+func Upstream(ctx context.Context) ([]string, error) { return UpstreamFor(ctx, runtime.GOARCH) }
+
+// UpstreamFor is like [Upstream] for Linux machines of another architecture, such as "arm64".
+func UpstreamFor(ctx context.Context, architecture string) ([]string, error) {
+	return buildAll(ctx, forEmbedded, architecture)
+}
 
 // Nodes builds the programs that a node image for kind clusters contains, such as kubelet. It does
 // not build programs that are in the cache already. It returns the paths of all programs of the
 // node image.
-func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
+func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes, runtime.GOARCH) }
 
 // buildAll builds those programs for one use that are missing in the cache. A use is, for example,
-// the embedded control plane. buildAll returns the paths of all programs for this use.
-func buildAll(ctx context.Context, wanted use) ([]string, error) {
+// the embedded control plane. The programs are for the given architecture. buildAll returns the paths
+// of all programs for this use.
+func buildAll(ctx context.Context, wanted use, architecture string) ([]string, error) {
 	cache, err := cacheDir(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Join(cache, "upstream", platform)
+	root := filepath.Join(cache, "upstream", runtime.GOOS+"-"+architecture)
 	versions, err := pinnedVersions()
 	if err != nil {
 		return nil, err
@@ -61,8 +67,8 @@ func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(missingTargets(targets)) > 0 {
-		if err := buildMissing(ctx, root, targets, versions); err != nil {
+	if len(missingTargets(targets, architecture)) > 0 {
+		if err := buildMissing(ctx, root, targets, architecture, versions); err != nil {
 			return nil, fmt.Errorf("building etcd, Kubernetes and KWOK: %w", err)
 		}
 	}
@@ -77,7 +83,7 @@ func buildAll(ctx context.Context, wanted use) ([]string, error) {
 //
 // Another process may build some of the targets while this process waits for the lock.
 // buildMissing therefore looks for missing targets when it holds the lock.
-func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
+func buildMissing(ctx context.Context, root string, targets []target, architecture string, versions map[string]string) error {
 	if err := checkGo(); err != nil {
 		return err
 	}
@@ -86,13 +92,13 @@ func buildMissing(ctx context.Context, root string, targets []target, versions m
 		return err
 	}
 	defer unlock()
-	missing := missingTargets(targets)
+	missing := missingTargets(targets, architecture)
 	if len(missing) == 0 {
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "setup: building %d programs of etcd, Kubernetes and KWOK; this takes some minutes, once per machine\n", len(missing))
 	started := time.Now()
-	if err := build(ctx, root, missing, versions, newProgress(os.Stderr)); err != nil {
+	if err := build(ctx, root, missing, architecture, versions, newProgress(os.Stderr)); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "setup: built %d programs in %s\n", len(missing), time.Since(started).Round(time.Second))

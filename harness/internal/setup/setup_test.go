@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func TestMissingTargets(t *testing.T) {
 		targets = append(targets, target{path: path})
 	}
 	var got []string
-	for _, missing := range missingTargets(targets) {
+	for _, missing := range missingTargets(targets, runtime.GOARCH) {
 		got = append(got, missing.path)
 	}
 	if !slices.Equal(got, want) {
@@ -161,7 +162,7 @@ func TestProgressSeparatesPackagesFromOtherLines(t *testing.T) {
 }
 
 func TestGoCommandErrorContainsStandardError(t *testing.T) {
-	err := goCommand(t.Context(), ".", noWorkspace, []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
+	err := goCommand(t.Context(), ".", forThisMachine, []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
 	if !errorHas(err, "go build failed") || !errorHas(err, "nowhere") {
 		t.Errorf("error %v, want one with the subcommand and the standard error of go", err)
 	}
@@ -177,7 +178,7 @@ func TestFailedBuildLeavesNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	targets := []target{{command{binary: "nothing", pkg: "./nowhere"}, filepath.Join(root, "nothing-v1", "nothing")}}
-	if err := build(t.Context(), root, targets, versions, newTestProgress(t)); err == nil {
+	if err := build(t.Context(), root, targets, runtime.GOARCH, versions, newTestProgress(t)); err == nil {
 		t.Error("building a package that does not exist succeeded")
 	}
 	entries, err := os.ReadDir(root)

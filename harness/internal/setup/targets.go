@@ -80,11 +80,11 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 }
 
 // missingTargets returns those targets that are no executable files in the cache and therefore must
-// be built.
-func missingTargets(targets []target) []target {
+// be built. The programs are for the given architecture.
+func missingTargets(targets []target, architecture string) []target {
 	var missing []target
 	for _, t := range targets {
-		if executable.Check(t.path) != nil {
+		if executable.CheckFor(t.path, architecture) != nil {
 			missing = append(missing, t)
 		}
 	}

@@ -83,12 +83,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
-		http.Error(w, err.Error(), http.StatusNotFound)
+		http.Error(w, oneLine(err), http.StatusNotFound)
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadGateway)
+		http.Error(w, oneLine(err), http.StatusBadGateway)
 	default:
 		_, _ = w.Write(answer) // gauntlet sees a short body as an error
 	}
+}
+
+// oneLine returns the text of an error without line breaks. The SDK of Azure adds rules and the
+// answer's XML document, which repeats the lines before it. Both are left out.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "<?xml") {
+			break
+		}
+		if strings.Trim(line, "-") != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // put writes an object with the whole body as its content. If body cannot be read completely, put

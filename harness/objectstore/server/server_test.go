@@ -53,6 +53,18 @@ func TestTryEnds(t *testing.T) {
 	}
 }
 
+// TestOneLine checks that errors of the SDKs become one line.
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"no such key": "no such key",
+		"GET http://host/a\n------\nRESPONSE 403: 403\nERROR CODE: Denied\n------\n<?xml version=\"1.0\"?>\n<Error></Error>\n": "GET http://host/a; RESPONSE 403: 403; ERROR CODE: Denied",
+	} {
+		if got := oneLine(errors.New(text)); got != want {
+			t.Errorf("%q: %q; want %q", text, got, want)
+		}
+	}
+}
+
 // TestRequests checks the status of wrong requests, and of requests to a bucket that is closed.
 func TestRequests(t *testing.T) {
 	bucket := memblob.OpenBucket(nil)
