@@ -159,7 +159,7 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 // runSpecific matches the parts of a reason that differ between runs with the same failure. These
 // are numbers, names with a namespace or a generated suffix, and names of replicas of the
 // controllers under test, such as subject-0.
-var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
+var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5,10}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature replaces the run-specific parts of a reason by "…". The reasons of one failure in
 // different runs then become equal.

@@ -90,6 +90,9 @@ func TestSignature(t *testing.T) {
 	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: its cache had 1 active pods, the last jobs-wxptn"); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
+	if a, b := signature("scaled ReplicaSet cart-x54m7t9w62 up to 8"), signature("scaled ReplicaSet ads-9pf76p8c up to 2"); a != b {
+		t.Errorf("signatures %q and %q; want the same", a, b)
+	}
 	if a, b := signature(same), signature("ReplicaSet gauntlet/maps: subject-0 deleted pod 12 of 11"); a == b {
 		t.Errorf("both are %q", a)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
@@ -21,11 +23,18 @@ import (
 // is localhost, so that no node pulls an image with this name from a public registry.
 const imageDefault = "localhost/workload-controller-manager:dev"
 
+// imageFlags has the values of the flags of "gauntlet image".
+type imageFlags struct {
+	spec                     image.Spec
+	output                   string
+	labels                   map[string]string
+	fleet, push              bool
+	withVirtual, withObjects bool     // with fleet: also the programs of the provider virtual and of object stores
+	programs                 []string // with fleet: the directories with gauntlet's programs; empty for that of the running gauntlet
+}
+
 func newImage() *cobra.Command {
-	spec := image.Spec{}
-	var output string
-	var labels map[string]string
-	var forFleet, withVirtual, withObjectStore, push bool
+	var flags imageFlags
 	cmd := &cobra.Command{
 		Use:   "image [BINARY]",
 		Short: "Write a container image that contains one binary, or the programs of a fleet",
@@ -39,108 +48,157 @@ etcd, Kubernetes and KWOK, in ` + fleet.ProgramDirectory + `. "gauntlet fleet ru
 With --virtual, it also contains the program that "make virtual" built, and with
 --object-store the program that "make objectstore" built.
 
+With --programs, gauntlet and our controllers come from another directory, and may be
+for another architecture. The command then builds the other programs for it. If you
+repeat the flag, the command pushes one image for all these architectures.
+
 With --push, the command sends the image to the registry of --reference instead, with
 the credentials of "docker login".`,
 		Example: `  gauntlet image ./my-kcm --output=my-kcm.tar
   gauntlet image --fleet --output=fleet.tar
-  gauntlet image --fleet --push --reference=registry.example/gauntlet-fleet:v1`,
+  gauntlet image --fleet --push --reference=registry.example/gauntlet-fleet:v1
+  gauntlet image --fleet --push --reference=registry.example/gauntlet-fleet:v1 --programs=bin --programs=out/arm64`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case forFleet && len(args) == 1:
-				return fmt.Errorf("image: found the argument %q and --fleet; use one of them", args[0])
-			case !forFleet && len(args) == 0:
-				return errors.New("image: found no argument; expected BINARY, or --fleet")
-			case forFleet:
-				if err := fleetPrograms(cmd, &spec, withVirtual, withObjectStore); err != nil {
-					return err
-				}
-			case withVirtual || withObjectStore:
-				return errors.New("image: found --virtual or --object-store without --fleet; add --fleet, or omit them")
-			default:
-				spec.Binary = args[0]
-			}
-			if err := checkImageFlags(cmd, output, push, labels); err != nil {
-				return err
-			}
-			spec.Labels = map[string]string{
-				"org.opencontainers.image.title":   filepath.Base(spec.Binary),
-				"org.opencontainers.image.version": revision,
-			}
-			maps.Copy(spec.Labels, labels)
-			built, err := image.Build(spec)
-			if err != nil {
-				return err
-			}
-			if push {
-				if err := built.Push(cmd.Context()); err != nil {
-					return &unfinishedError{err}
-				}
-				return nil
-			}
-			if err := outputfile.ReplaceWith(output, built.Write); err != nil {
-				return &unfinishedError{fmt.Errorf("writing the image archive: %w", err)}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&output, "output", "image.tar", "the archive `file` to write")
-	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
-	f.BoolVar(&forFleet, "fleet", false, "put the programs of a fleet into the image")
-	f.BoolVar(&withVirtual, "virtual", false, "with --fleet, also put the program of the provider virtual into the image")
-	f.BoolVar(&withObjectStore, "object-store", false, "with --fleet, also put the program for \"gauntlet fleet run --store\" into the image")
-	f.BoolVar(&push, "push", false, "send the image to its registry; write no archive")
-	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
+	f.StringVar(&flags.output, "output", "image.tar", "the archive `file` to write")
+	f.StringVar(&flags.spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
+	f.BoolVar(&flags.fleet, "fleet", false, "put the programs of a fleet into the image")
+	f.BoolVar(&flags.withVirtual, "virtual", false, "with --fleet, also put the program of the provider virtual into the image")
+	f.BoolVar(&flags.withObjects, "object-store", false, "with --fleet, also put the program for \"gauntlet fleet run --store\" into the image")
+	f.StringArrayVar(&flags.programs, "programs", nil, "with --fleet, a `directory` with gauntlet and our controllers; repeat it for several architectures (default: the directory of this gauntlet)")
+	f.BoolVar(&flags.push, "push", false, "send the image to its registry; write no archive")
+	f.StringToStringVar(&flags.labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
 }
 
-// checkImageFlags returns an error if the flags of "gauntlet image" contradict each other. It also
-// returns an error if --output or --label has an invalid value.
-func checkImageFlags(cmd *cobra.Command, output string, push bool, labels map[string]string) error {
-	if push && cmd.Flags().Changed("output") {
-		return errors.New("image: found --push and --output; with --push, the command writes no archive: omit one of the two flags")
+// run builds an image for each architecture, and writes or pushes them.
+func (f *imageFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.check(cmd, args); err != nil {
+		return err
 	}
-	if !push {
-		if err := checkFile("output", output); err != nil {
+	specs := []image.Spec{f.spec}
+	if f.fleet {
+		var err error
+		if specs, err = f.fleetSpecs(cmd); err != nil {
 			return err
 		}
+	} else {
+		specs[0].Binary = args[0]
 	}
-	if _, ok := labels[""]; ok {
-		return errors.New("--label: found an empty key; expected KEY=VALUE")
+	var images []*image.Image
+	for _, spec := range specs {
+		spec.Labels = map[string]string{
+			"org.opencontainers.image.title":   filepath.Base(spec.Binary),
+			"org.opencontainers.image.version": revision,
+		}
+		maps.Copy(spec.Labels, f.labels)
+		built, err := image.Build(spec)
+		if err != nil {
+			return err
+		}
+		images = append(images, built)
+	}
+	if f.push {
+		if err := image.Push(cmd.Context(), images...); err != nil {
+			return &unfinishedError{err}
+		}
+		return nil
+	}
+	if err := outputfile.ReplaceWith(f.output, images[0].Write); err != nil {
+		return &unfinishedError{fmt.Errorf("writing the image archive: %w", err)}
 	}
 	return nil
 }
 
-// fleetPrograms adds to an image the programs that the pods of "gauntlet fleet" run. It builds
-// gauntlet's other programs and those of the control plane if they are missing. The programs of
-// the provider virtual and of object stores must exist already.
-func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObjectStore bool) error {
-	if !cmd.Flags().Changed("reference") {
-		spec.Reference = fleetImageDefault
+// check returns an error if the argument and the flags contradict each other, or if a value is
+// invalid.
+func (f *imageFlags) check(cmd *cobra.Command, args []string) error {
+	_, emptyKey := f.labels[""]
+	switch {
+	case f.fleet && len(args) == 1:
+		return fmt.Errorf("image: found the argument %q and --fleet; use one of them", args[0])
+	case !f.fleet && len(args) == 0:
+		return errors.New("image: found no argument; expected BINARY, or --fleet")
+	case !f.fleet && (f.withVirtual || f.withObjects || len(f.programs) > 0):
+		return errors.New("image: found --virtual, --object-store or --programs without --fleet; add --fleet, or omit them")
+	case len(f.programs) > 1 && !f.push:
+		return errors.New("image: found --programs several times without --push; an archive has one architecture: add --push, or write an archive for each")
+	case f.push && cmd.Flags().Changed("output"):
+		return errors.New("image: found --push and --output; with --push, the command writes no archive: omit one of the two flags")
+	case emptyKey:
+		return errors.New("--label: found an empty key; expected KEY=VALUE")
 	}
-	gauntlet, ours, err := executables(cmd.Context(), subject.Ours)
-	if err != nil {
-		return &unfinishedError{err}
-	}
-	upstream, err := setup.Upstream(cmd.Context())
-	if err != nil {
-		return &unfinishedError{err}
-	}
-	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
-	if withVirtual {
-		program, err := virtual.Find(gauntlet)
-		if err != nil {
-			return &unfinishedError{err}
-		}
-		spec.Others = append(spec.Others, program)
-	}
-	if withObjectStore {
-		program, err := objectstore.Find(gauntlet)
-		if err != nil {
-			return &unfinishedError{err}
-		}
-		spec.Others = append(spec.Others, program)
+	if !f.push {
+		return checkFile("output", f.output)
 	}
 	return nil
+}
+
+// fleetSpecs returns the images of a fleet, one for each directory of --programs. Without this flag,
+// it returns one image with the running gauntlet. It then builds our controllers if they are not
+// beside it.
+func (f *imageFlags) fleetSpecs(cmd *cobra.Command) ([]image.Spec, error) {
+	if !cmd.Flags().Changed("reference") {
+		f.spec.Reference = fleetImageDefault
+	}
+	if len(f.programs) == 0 {
+		gauntlet, ours, err := executables(cmd.Context(), subject.Ours)
+		if err != nil {
+			return nil, &unfinishedError{err}
+		}
+		spec, err := f.fleetSpec(cmd.Context(), gauntlet, ours)
+		return []image.Spec{spec}, err
+	}
+	var specs []image.Spec
+	directories := map[string]string{} // by architecture
+	for _, dir := range f.programs {
+		gauntlet := filepath.Join(dir, "gauntlet")
+		architecture, err := image.Architecture(gauntlet)
+		if err != nil {
+			return nil, fmt.Errorf("--programs: %w", err)
+		}
+		if other, twice := directories[architecture]; twice {
+			return nil, fmt.Errorf("--programs: found programs for %s in %s and in %s; expected another architecture in each directory", architecture, other, dir)
+		}
+		directories[architecture] = dir
+		spec, err := f.fleetSpec(cmd.Context(), gauntlet, filepath.Join(dir, setup.WorkloadControllerManager))
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+// fleetSpec returns the image with the programs that the pods of "gauntlet fleet" run. The arguments
+// gauntlet and ours are the paths of gauntlet and of our controllers. fleetSpec builds the programs
+// of the control plane if they are missing. The programs of the provider virtual and of object
+// stores must be beside gauntlet.
+func (f *imageFlags) fleetSpec(ctx context.Context, gauntlet, ours string) (image.Spec, error) {
+	spec := f.spec
+	architecture, err := image.Architecture(gauntlet)
+	if err != nil {
+		return spec, err
+	}
+	upstream, err := setup.UpstreamFor(ctx, architecture)
+	if err != nil {
+		return spec, &unfinishedError{err}
+	}
+	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
+	for _, other := range []struct {
+		wanted       bool
+		name, target string
+	}{{f.withVirtual, virtual.Program, "virtual"}, {f.withObjects, objectstore.Program, "objectstore"}} {
+		if !other.wanted {
+			continue
+		}
+		program := filepath.Join(filepath.Dir(gauntlet), other.name)
+		if err := executable.CheckFor(program, architecture); err != nil {
+			return spec, &unfinishedError{fmt.Errorf("%s: %w; run `make %s` in a checkout of gauntlet", program, err, other.target)}
+		}
+		spec.Others = append(spec.Others, program)
+	}
+	return spec, nil
 }

@@ -202,8 +202,8 @@ func (f *fleetCluster) runShrink() {
 	}
 }
 
-// buildBroken builds controllers with a bug, and returns the path of a gauntlet executable that runs
-// these controllers as the subject "ours".
+// buildBroken builds controllers with a bug. It returns the path of a gauntlet executable that runs
+// them as the subject "ours".
 func (f *fleetCluster) buildBroken() string {
 	f.Helper()
 	const id = "own-no-surge-limit"
