@@ -61,6 +61,10 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	if c == nil {
 		return
 	}
+	if c.verb == callCreatePod && c.ownerState != nil {
+		checker.createsAfterFailedAdoption(m, c)
+		return
+	}
 	if c.verb == callAdoptOrRelease && c.pod != nil {
 		checker.recordAttempt(c, m.processTime)
 	}
@@ -78,6 +82,45 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 				"an attempt to "+missingAction(p)+" the pod before the status write")
 		})
 	}
+}
+
+// createsAfterFailedAdoption reports a create of a pod if the owner could not adopt an orphan. The
+// process has read the owner from the API server, and the owner was terminating, gone, or another
+// one. An orphan that the owner must adopt was in the cache before this read, and still is. A sync of
+// this owner must then fail before it creates a pod.
+func (checker *adoptAndReleaseChecker) createsAfterFailedAdoption(m *Model, c *call) {
+	o, view := c.ownerState.owner(), c.process.view
+	if o == nil || o.Terminating || c.ownerState.selectorChanged || view.podCountsOf(o.UID).orphans == 0 {
+		return
+	}
+	read, ok := c.process.lastReads[objectName{o.Resource, o.Namespace, o.Name}]
+	if !ok || read.mayAdopt(o.UID) {
+		return
+	}
+	checker.exercised++
+	for uid, p := range view.orphans[o.Namespace] {
+		since := view.adoptableOrReleasableSince(uid, o)
+		if !toAdoptOrRelease(o, p) || since == 0 || since > read.sentAt {
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s created a pod, and could not adopt %s: the API server had %s", o, c.process.name, podName(p), describeRead(read)),
+				"no create of a pod until the owner has adopted the orphan, or the orphan does not match any more")
+		})
+		return
+	}
+}
+
+// describeRead returns what the API server answered when the process read an owner that may not
+// adopt pods.
+func describeRead(read lastRead) string {
+	switch {
+	case read.uid == "":
+		return "no such owner"
+	case read.terminating:
+		return "a deletionTimestamp of the owner"
+	}
+	return "another owner of this name"
 }
 
 // missingAction returns what the controller must do with a pod: "adopt" for an orphan,

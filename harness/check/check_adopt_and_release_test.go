@@ -100,5 +100,35 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.deliver(h.terminate(h.find("web")))
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
+		{name: "creates a pod although the owner is gone, which could not adopt an orphan", want: Fail, evidence: "created a pod, and could not adopt pod ns/web-1: the API server had no such owner", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.deliver(h.pod(nil, "web"))
+			h.wait(time.Millisecond)
+			h.read(rs, nil)
+			h.create(rs)
+		}},
+		{name: "creates a pod for the former owner with the same name", want: Fail, evidence: "the API server had another owner of this name", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.deliver(h.pod(nil, "web"))
+			h.wait(time.Millisecond)
+			h.read(rs, namesake(rs))
+			h.create(rs)
+		}},
+		{name: "creates a pod after the orphan stopped matching", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			pod := h.pod(nil, "web")
+			h.deliver(pod)
+			h.wait(time.Millisecond)
+			h.read(rs, nil)
+			unmatch(h, pod)
+			h.create(rs)
+		}},
+		{name: "creates a pod, and the orphan appeared after the read", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.read(rs, nil)
+			h.wait(time.Millisecond)
+			h.deliver(h.pod(nil, "web"))
+			h.create(rs)
+		}},
 	})
 }

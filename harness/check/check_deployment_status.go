@@ -20,7 +20,7 @@ import (
 //   - any write of a process that has not listed ReplicaSets yet
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
-	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets. It writes the status after a failed create of a ReplicaSet, before the next create.",
+	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets. It changes the lastTransitionTime of a condition only together with its status. It writes the status after a failed create of a ReplicaSet, before the next create.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -136,7 +136,19 @@ func (write *statusWrite) check() []mismatch {
 	}
 	write.checkReplicaFailure()
 	write.checkProgressing()
+	write.checkTransitions()
 	return write.mismatches
+}
+
+// checkTransitions compares the lastTransitionTime of each condition. It may change only together
+// with the condition's status.
+func (write *statusWrite) checkTransitions() {
+	for _, after := range write.written.Status.Conditions {
+		before := write.from.Status.ConditionWithTime(after.Type)
+		write.expect(before.Status != after.Status || before.LastTransitionTime.Equal(after.LastTransitionTime),
+			fmt.Sprintf("condition %s=%s with lastTransitionTime %s", after.Type, after.Status, after.LastTransitionTime.Format(time.TimeOnly)),
+			fmt.Sprintf("%s, because the condition's status has not changed", before.LastTransitionTime.Format(time.TimeOnly)))
+	}
 }
 
 // statusCounts returns the five replica counts of a status as an array. The operator == can then

@@ -379,6 +379,18 @@ func TestProgress(t *testing.T) {
 		status["availableReplicas"] = 9
 		h.writeDeploymentStatus(h.find("web"), progressing(status, true, objects.ReplicaSetUpdatedReason, updated)).answered(200)
 	}
+	// transitions delivers the condition Available with the status before. It then writes this condition
+	// with the status after and another lastTransitionTime.
+	transitions := func(h *historyBuilder, before, after string) {
+		at := func(status string, second int64) fields {
+			written := condition("Available", status, "MinimumReplicasAvailable", second)
+			written["lastTransitionTime"] = written["lastUpdateTime"]
+			return fields{"conditions": []any{written, condition("Progressing", "True", objects.ReplicaSetUpdatedReason, 1)}}
+		}
+		deliver(h, objects.ReplicaSetUpdatedReason, 9)
+		h.deliver(h.revise("web", "status", at(before, 1)))
+		h.writeDeploymentStatus(h.find("web"), at(after, 5)).answered(200)
+	}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "progress with a new lastUpdateTime", want: Pass, build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)
@@ -435,6 +447,12 @@ func TestProgress(t *testing.T) {
 		{name: "a new lastUpdateTime without progress", want: Fail, evidence: "Progressing=True (ReplicaSetUpdated) with a new lastUpdateTime", build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			writes(h, "True", objects.ReplicaSetUpdatedReason, 10)
+		}},
+		{name: "a new lastTransitionTime with the same status", want: Fail, evidence: "condition Available=True with lastTransitionTime 01:46:45", build: func(h *historyBuilder) {
+			transitions(h, "True", "True")
+		}},
+		{name: "a new lastTransitionTime with another status", want: Pass, build: func(h *historyBuilder) {
+			transitions(h, "False", "True")
 		}},
 		{name: "a reason with the wrong status", want: Fail, evidence: "Progressing=True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)

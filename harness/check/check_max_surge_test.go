@@ -25,7 +25,7 @@ func TestMaxSurge(t *testing.T) {
 			h.createReplicaSet("web", "v2", 4).applyAndAnswer()
 		}},
 		{name: "adopts a ReplicaSet that is too large, and changes only its annotations", want: NotExercised, build: func(h *historyBuilder) {
-			h.deployment("web", 8, rollingUpdate(2, 0))
+			h.readLive(h.deployment("web", 8, rollingUpdate(2, 0)))
 			orphan := newReplicaSetOf("web", "v1", 17, 17)
 			owners := orphan.Owners
 			orphan.Owners = nil

@@ -5,30 +5,33 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // ownershipCheck demands that controllers respect the controllerRefs of objects. It examines
-// committed objects, writes of pods, and deletes. It has three rules:
+// committed objects, writes of pods, and deletes. It has four rules:
 //
 //   - A committed object must not have more than one controller.
 //   - A controller of ReplicaSets or ReplicationControllers must delete, adopt and release pods only
 //     as the Guarantee says. The check skips a pod that was never in the cache of the process.
+//   - A Deployment controller must read a Deployment from the API server before it adopts a
+//     ReplicaSet for it.
 //   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
 //     object of another controller.
 //
-// For the third rule, the check follows the controllerRef of the object, then that of its owner,
+// For the last rule, the check follows the controllerRef of the object, then that of its owner,
 // and so on. The object belongs to another controller if no controller under test watches the kind
 // at the end of this chain.
 //
-// The third rule applies only if a controller under test has controlled an object of the same kind
+// The last rule applies only if a controller under test has controlled an object of the same kind
 // before.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion. A patch that adopts or releases a pod contains the UID of the pod.",
-	Contract:         "ReplicaSet 5",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion. A Deployment adopts a ReplicaSet only after such a read. A patch that adopts or releases a pod contains the UID of the pod.",
+	Contract:         "ReplicaSet 5, Deployment 21",
 	Property:         Safety,
 	Scope:            general,
-	ExercisedWhen:    "A controller of ReplicaSets or ReplicationControllers deletes, adopts, releases or otherwise writes a pod that its cache contains. Or a controller without a contract deletes an object that its cache contains, and the controllers under test have controlled an object of the same kind.",
+	ExercisedWhen:    "A controller of ReplicaSets or ReplicationControllers deletes, adopts, releases or otherwise writes a pod that its cache contains. Or a Deployment controller adopts a ReplicaSet. Or a controller without a contract deletes an object that its cache contains, and the controllers under test have controlled an object of the same kind.",
 	Ignores:          "Writes other than deletes by a controller without a contract. Deletes of an object that was never in the cache of the process, or of a kind of which no controller under test has controlled an object.",
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
@@ -51,6 +54,8 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	switch {
 	case c == nil:
+	case r.Request != nil && r.Request.Resource == objects.ReplicaSetResource && r.Request.Subresource == "" && m.tested.has(kube.RollsOut):
+		checker.adoptsReplicaSet(m, c, r.Request)
 	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod) || !m.tested.reconciles(kube.ReplicaSet) && !m.tested.reconciles(kube.ReplicationController)):
 		checker.deletesNoForeign(m, c)
 	case c.pod == nil: // the pod was never in the cache
@@ -133,6 +138,44 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 		checker.report(m, c, "adopted", fmt.Sprintf(" for %s without a read of the owner from the API server since the pod became an orphan", c.ownerState.name()),
 			"a read of the owner from the API server after the pod became an orphan, and no deletionTimestamp in the response")
 	}
+}
+
+// adoptsReplicaSet reports a wrong adoption of a ReplicaSet by a Deployment. The last read of the
+// Deployment from the API server must have returned the same Deployment, and it must not be
+// terminating. The method skips a ReplicaSet that is no orphan in the cache of the process, and a
+// Deployment that is not in this cache.
+func (checker *ownershipChecker) adoptsReplicaSet(m *Model, c *call, r *history.Request) {
+	if r.Verb != "patch" && r.Verb != "update" {
+		return
+	}
+	view := c.process.view
+	set := view.ownerNamed(r.Resource, r.Namespace, r.Name)
+	change, err := ownershipChangeOf(r)
+	if err != nil || set == nil || set.Controller.UID != "" || !change.adopts {
+		return
+	}
+	d := view.deployments[change.owner]
+	if d == nil {
+		return
+	}
+	checker.exercised++
+	read, ok := c.process.lastReads[objectName{objects.DeploymentResource, d.Namespace, d.Name}]
+	if ok && read.mayAdopt(d.UID) {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		found := "without a read of the Deployment from the API server"
+		switch {
+		case ok && read.uid == "":
+			found = "although the API server had no such Deployment"
+		case ok && read.uid != d.UID:
+			found = fmt.Sprintf("although the API server had another Deployment of this name, with the UID %s instead of %s", read.uid, d.UID)
+		case ok:
+			found = "although the Deployment was terminating"
+		}
+		return m.evidenceOf(&set.Ref, fmt.Sprintf("%s adopted %s for %s %s", c.process.name, set, d, found),
+			"a read of the Deployment from the API server before the adoption, with the same UID and no deletionTimestamp in the response")
+	})
 }
 
 // releasesItsOwn reports a wrong release of a pod, or another wrong write that is no delete or

@@ -56,6 +56,30 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
+		{name: "a Deployment adopts a ReplicaSet after a live read", want: Pass, build: func(h *historyBuilder) {
+			d, set := orphanedReplicaSet(h)
+			h.readLive(d)
+			h.adopt(set, d)
+		}},
+		{name: "a Deployment adopts a ReplicaSet without a live read", want: Fail, evidence: "subject-0 adopted ReplicaSet ns/web-v1 for Deployment ns/web without a read of the Deployment", build: func(h *historyBuilder) {
+			d, set := orphanedReplicaSet(h)
+			h.adopt(set, d)
+		}},
+		{name: "a Deployment adopts a ReplicaSet after it was recreated", want: Fail, evidence: "another Deployment of this name", build: func(h *historyBuilder) {
+			d, set := orphanedReplicaSet(h)
+			h.read(d, namesake(d))
+			h.adopt(set, d)
+		}},
+		{name: "a Deployment adopts a ReplicaSet after it was deleted", want: Fail, evidence: "the API server had no such Deployment", build: func(h *historyBuilder) {
+			d, set := orphanedReplicaSet(h)
+			h.read(d, nil)
+			h.adopt(set, d)
+		}},
+		{name: "a Deployment adopts a ReplicaSet while it is terminating", want: Fail, evidence: "although the Deployment was terminating", build: func(h *historyBuilder) {
+			d, set := orphanedReplicaSet(h)
+			h.read(d, h.terminate(d))
+			h.adopt(set, d)
+		}},
 		{name: "adopts an orphan without blockOwnerDeletion", want: Fail, evidence: "adopted pod ns/web-1 with an owner reference without blockOwnerDeletion=true", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
@@ -193,4 +217,12 @@ func TestOwnership(t *testing.T) {
 			h.commit(history.Modified, twice)
 		}},
 	})
+}
+
+// orphanedReplicaSet delivers a Deployment and a ReplicaSet that it can adopt.
+func orphanedReplicaSet(h *historyBuilder) (d, set *history.Object) {
+	d = h.deployment("web", 2, rollingUpdate(1, 1))
+	set = h.removeOwner(h.replicaSetOf("web", "v1", 2, 2))
+	h.deliver(set)
+	return d, set
 }

@@ -373,10 +373,17 @@ func (h *historyBuilder) release(pod, owner *history.Object) *requestStep {
 	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, pod.UID, owner.UID))
 }
 
-// patch records that the process sends a strategic merge patch of a pod.
+// namesake returns a copy of an object with another UID.
+func namesake(o *history.Object) *history.Object {
+	other := *o
+	other.UID += "-other"
+	return &other
+}
+
+// patch records that the process sends a strategic merge patch of an object.
 func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
 	return h.request(history.Request{
-		Verb: "patch", Resource: objects.PodResource, Namespace: namespace, Name: pod.Name,
+		Verb: "patch", Resource: pod.Resource, Namespace: namespace, Name: pod.Name,
 		PatchType: "application/strategic-merge-patch+json", Patch: json.RawMessage(patch),
 	})
 }
@@ -399,9 +406,19 @@ func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *req
 // readLive records that the process reads an owner from the API server, and that the response
 // contains the committed version.
 func (h *historyBuilder) readLive(owner *history.Object) {
+	h.read(owner, h.find(owner.Name))
+}
+
+// read records that the process reads an owner from the API server. The response contains the object
+// found. If found is nil, the API server answers that there is no such object.
+func (h *historyBuilder) read(owner, found *history.Object) {
 	step := h.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})
+	code := 200
+	if found == nil {
+		code = 404
+	}
 	h.append(history.Record{Response: &history.Response{
-		ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: h.find(owner.Name),
+		ID: step.request.ID, Code: code, ServerCode: code, Reached: true, Object: found,
 	}})
 }
 

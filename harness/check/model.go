@@ -214,6 +214,9 @@ type process struct {
 	// request of the process to the API server. A controller must read an owner in this way
 	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
+	// lastReads contains the last answered GET request of the process for each ReplicaSet,
+	// ReplicationController and Deployment.
+	lastReads map[objectName]lastRead
 	lease     leaseHolder
 	// leaseFailed is true in two cases, in which the leader may exit:
 	//
@@ -269,6 +272,9 @@ type call struct {
 	// cache contained. It is nil if the cache contained no version of the pod that the controller
 	// may have acted on.
 	pod *objects.Pod
+	// reads names the ReplicaSet, ReplicationController or Deployment that the request reads from the
+	// API server. It is the zero value for other requests.
+	reads objectName
 	// ownershipChange says whether the request adopts or releases the pod. It is empty unless the
 	// verb is callAdoptOrRelease.
 	ownershipChange ownershipChange

@@ -23,6 +23,9 @@ func (p *process) classify(c *call, r *history.Request) {
 	if kind != nil && !p.tested.reconciles(kind.Name) {
 		kind = nil
 	}
+	if r.Verb == "get" && (kind != nil || r.Resource == objects.DeploymentResource) {
+		c.reads = objectName{r.Resource, r.Namespace, r.Name}
+	}
 	switch {
 	case p.tested.has(kube.RollsOut) && (r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r)):
 		p.classifyRollout(c, r)

@@ -18,6 +18,16 @@ type liveRead struct {
 	version     history.Version // the resourceVersion of the returned object
 }
 
+// lastRead describes the answer to a GET request for an owner.
+type lastRead struct {
+	sentAt      time.Duration // when the request was sent, on the clock of the process
+	uid         types.UID     // the UID of the returned object; empty if the object did not exist
+	terminating bool          // true if the returned object had a deletionTimestamp
+}
+
+// mayAdopt reports whether an owner with the given UID may adopt objects, according to the last read.
+func (l lastRead) mayAdopt(owner types.UID) bool { return l.uid == owner && !l.terminating }
+
 // clientRetryMax is the maximum time after a failure in which client-go may resend the request by
 // itself. A later request comes from a new sync.
 const clientRetryMax = time.Minute
@@ -41,6 +51,7 @@ func newProcess(name string, d *objects.Decoder, tested *testedControllers, sett
 
 		deleting:  map[types.UID]*ownerState{},
 		liveReads: map[types.UID]liveRead{},
+		lastReads: map[objectName]lastRead{},
 	}
 }
 
@@ -145,6 +156,13 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	case c.verb == callReadOwner && r.OK() && r.Object != nil:
 		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
 		p.recordLiveRead(r.Object, at)
+	}
+	if c.reads != (objectName{}) && (r.OK() && r.Object != nil || r.Code == 404) {
+		read := lastRead{sentAt: c.sentAt}
+		if r.OK() {
+			read.uid, read.terminating = r.Object.UID, r.Object.Terminating()
+		}
+		p.lastReads[c.reads] = read
 	}
 	switch {
 	case c.ownerState != nil:

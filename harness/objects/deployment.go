@@ -77,10 +77,11 @@ type DeploymentStatus struct {
 // Condition is a condition in the status of an object.
 type Condition struct{ Type, Status, Reason string }
 
-// ConditionWithTime is a condition with its lastUpdateTime.
+// ConditionWithTime is a condition with its lastUpdateTime and lastTransitionTime.
 type ConditionWithTime struct {
 	Condition
-	LastUpdateTime time.Time
+	LastUpdateTime     time.Time
+	LastTransitionTime time.Time
 }
 
 // IsReplicaFailure reports whether the condition is ReplicaFailure=True.
@@ -94,8 +95,8 @@ func (s *DeploymentStatus) Condition(name string) Condition {
 	return s.ConditionWithTime(name).Condition
 }
 
-// ConditionWithTime returns the condition with the given type and its lastUpdateTime. It returns
-// the zero value if the status does not have this condition.
+// ConditionWithTime returns the condition with the given type and its times. It returns the zero
+// value if the status does not have this condition.
 func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
