@@ -35,6 +35,7 @@ func refusedCreate(h *historyBuilder, deadline, code int) {
 	if deadline == 0 {
 		h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
 	}
+	h.wait(2 * time.Second)
 	h.createReplicaSet("web", "v1", 10).answered(code)
 	h.wait(time.Second)
 }
@@ -207,6 +208,11 @@ func TestDeploymentStatus(t *testing.T) {
 		{name: "retries a failed create of a ReplicaSet after a status write that failed, too", want: Pass, build: func(h *historyBuilder) {
 			refusedCreate(h, 600, 403)
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{condition("Progressing", "False", "ReplicaSetCreateError", 0)}}).answered(500)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+		}},
+		{name: "retries a create of a ReplicaSet that failed just after the Deployment changed", want: NotExercised, build: func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(2, 2))
+			h.createReplicaSet("web", "v1", 10).answered(403)
 			h.createReplicaSet("web", "v1", 10).answered(403)
 		}},
 		{name: "retries a create of a ReplicaSet after a conflict", want: NotExercised, build: func(h *historyBuilder) {

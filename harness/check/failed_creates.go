@@ -17,8 +17,11 @@ import (
 // ReplicaSetCreateError before it creates a ReplicaSet again (contract Deployment 17). After later
 // failures, its cache may lack this status. So only the first failure of a series counts.
 //
-// The code 409 does not count, because the controller may have to handle a hash collision. In a
-// terminating namespace, every create fails, and the controller reports nothing. It also reports
+// The code 409 does not count, because the controller may have to handle a hash collision. A create
+// within lag (1 s) of a new version of the Deployment does not count either. The controller may have
+// read the version before, and then cannot write the status.
+//
+// In a terminating namespace, every create fails, and the controller reports nothing. It also reports
 // nothing for a paused Deployment, and for one without progressDeadlineSeconds.
 type failedCreates map[workQueueKey]bool
 
@@ -62,6 +65,9 @@ func (f failedCreates) recordAnswer(answered *answeredCall) {
 	}
 	reports := func(d *objects.Deployment) bool {
 		return d.ProgressDeadline != 0 && !d.Paused && !d.Terminating && d.Status.Condition(objects.ProgressingCondition).Reason != objects.ReplicaSetCreateErrorReason
+	}
+	if answered.rollout.changing(answered.sentAt) {
+		return
 	}
 	deployments := answered.scaling.deployments
 	f[answered.queueKey] = len(deployments) > 0 && every(deployments, reports)

@@ -565,8 +565,10 @@ type rolloutState struct {
 	// Deployment's status. recordStatusWrite needs it to forget versions on which the process can
 	// no longer act.
 	statusWrittenAt time.Duration
-	// statusSentAt is when the process sent that write.
-	statusSentAt time.Duration
+	// statusSentAt is when the process sent that write, and statusVersion is the resourceVersion in
+	// its response.
+	statusSentAt  time.Duration
+	statusVersion history.Version
 	// ownWrites contains the ReplicaSets that the API server returned to the process, by UID. The
 	// model removes a ReplicaSet when the cache contains the same or a newer version. Until then,
 	// the controller may act on the returned version or on the older one in the cache.

@@ -200,6 +200,9 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	c.rollout.recordOutcome(r, c.sentAt, at)
 	if c.verb == callStatus && r.OK() {
 		c.rollout.recordStatusWrite(c.sentAt, at)
+		if r.Object != nil {
+			c.rollout.statusVersion = r.Object.Version
+		}
 	}
 	if c.holders != nil && r.Code == http.StatusConflict {
 		c.holders.rejectedAt = at

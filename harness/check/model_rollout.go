@@ -145,6 +145,17 @@ func (r *rolloutState) recordStatusWrite(sentAt, at time.Duration) {
 	r.statusWrittenAt, r.statusSentAt = at, sentAt
 }
 
+// changing reports whether a sync that sent a request at the given time may have read an outdated
+// Deployment. The cache then lacked the last status that the process wrote, or received a new
+// version of the Deployment less than lag (1 s) before.
+func (r *rolloutState) changing(sentAt time.Duration) bool {
+	if len(r.deployments) == 0 {
+		return true
+	}
+	last := r.deployments[len(r.deployments)-1]
+	return last.value.Version < r.statusVersion || sentAt-last.since < lag
+}
+
 // conflictsMax is how many consecutive conflicts (409) do not count as a delay of the rollout.
 // After a conflict, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
