@@ -203,4 +203,83 @@ var unseen = []mutant.Mutant{
 		Scenarios: []string{"create-error"},
 		Checks:    []string{"deployment-status"},
 	},
+	{
+		ID: "own-crowd-before-cost", Base: mutant.Ours,
+		Description: "Scale-down compares the number of pods on the node before the pod-deletion-cost.",
+		Edits: []mutant.Edit{edit(replicaRank, `		cmp.Compare(r.cost, other.cost),
+		cmp.Compare(r.relatedPods, other.relatedPods),
+`, `		cmp.Compare(r.relatedPods, other.relatedPods),
+		cmp.Compare(r.cost, other.cost),
+`)},
+		Scenarios: []string{"crowded"},
+		Checks:    []string{"scale-down-order"},
+	},
+	{
+		ID: "own-generation-alone-unwritten", Base: mutant.Ours,
+		Description: "The controller does not write observedGeneration if the counts are the same.",
+		Edits: []mutant.Edit{edit(replicaStatus, `	if equality.Semantic.DeepEqual(base.Status, status) {
+`, `	reported := base.Status
+	reported.ObservedGeneration = status.ObservedGeneration
+	if equality.Semantic.DeepEqual(reported, status) {
+`)},
+		Scenarios: []string{"edited"},
+		Checks:    []string{"converged", "late-sync"},
+	},
+	{
+		ID: "own-failed-adoption-ignored", Base: mutant.Ours,
+		Description: "The controller continues a sync if the read of the owner before an adoption fails.",
+		Edits: []mutant.Edit{edit(claim, `				if checkErr != nil {
+					failures = append(failures, checkErr)
+				}
+`, "")},
+		Scenarios: []string{"orphaned-unseen"},
+		Checks:    []string{"adopt-and-release"},
+	},
+	{
+		ID: "own-adopts-for-former", Base: mutant.Ours,
+		Description: "The controller does not compare the UID of the owner before an adoption.",
+		Edits:       []mutant.Edit{edit(claim, `	if live.GetUID() != c.Owner.GetUID() {`, `	if live.GetUID() == "" {`)},
+		Scenarios:   []string{"orphaned-unseen"},
+		Checks:      []string{"ownership"},
+	},
+	{
+		ID: "own-status-error-ignored", Base: mutant.Ours,
+		Description: "The controller does not retry a status update that failed.",
+		Edits: []mutant.Edit{edit(replicaSync, `	return errors.Join(result.failure, c.updateStatus(ctx, result))`, `	_ = c.updateStatus(ctx, result)
+	return errors.Join(result.failure)`)},
+		Scenarios: []string{"failed-statuses"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-transition-with-each-progress", Base: mutant.Ours,
+		Description: "The lastTransitionTime of a condition changes although its status does not.",
+		Edits: []mutant.Edit{edit("controllers/deployment/conditions.go", `	if before.Status == c.Status {
+		c.LastTransitionTime`, `	if before.Status == c.Status && before.Type == "" {
+		c.LastTransitionTime`)},
+		Scenarios: []string{"rollout"},
+		Checks:    []string{"deployment-status"},
+	},
+	{
+		ID: "own-cached-read-before-adoption", Base: mutant.Ours,
+		Description: "The Deployment controller reads a Deployment from its cache before it adopts a ReplicaSet.",
+		Edits: []mutant.Edit{
+			edit(deploymentSets, `		Live: func(ctx context.Context) (metav1.Object, error) {
+			return c.client.AppsV1().Deployments(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+		},
+`, `		Live: func(context.Context) (metav1.Object, error) {
+			return d, nil
+		},
+`),
+		},
+		Scenarios: []string{"stray-replicaset", "orphaned-unseen"},
+		Checks:    []string{"ownership"},
+	},
+	{
+		ID: "own-labels-of-orphan-ignored", Base: mutant.Ours,
+		Description: "The Deployment controller ignores new labels of a ReplicaSet without an owner.",
+		Edits: []mutant.Edit{edit("controllers/deployment/handlers.go",
+			`	case controllerRefChanged || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):`, `	case controllerRefChanged || set.UID != old.UID || len(old.Labels) < 0 && !maps.Equal(old.Labels, set.Labels):`)},
+		Scenarios: []string{"stray-replicaset"},
+		Checks:    []string{"rollout-complete", "late-sync"},
+	},
 }
