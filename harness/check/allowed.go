@@ -228,7 +228,10 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "trigger-time-annotation", Topic: topicEndpoints,
 		Behavior: "The annotation endpoints.kubernetes.io/last-change-trigger-time may disappear or decrease after a restart. The batch period delays the effect of pod changes only.",
-		Handling: []string{"endpoints-exact, addresses, needless-writes: do not read the annotation."},
+		Handling: []string{
+			"endpoints-exact, needless-writes: do not read the annotation.",
+			"addresses: reports only a time in another format, and a time that is repeated although no pod has changed.",
+		},
 	},
 	{
 		Slug: "service-in-cache", Topic: topicEndpoints,

@@ -21,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. It keeps no trigger time of an earlier change.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -77,7 +77,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 
 // checkAnnotations reports written Endpoints that lack an annotation of the version before. The
 // annotations of the controller itself do not count. checkAnnotations also reports a trigger time that is
-// no time.
+// no time, or that is out of date.
 func (checker *addressesChecker) checkAnnotations(m *Model, e *objects.Endpoints) {
 	wrong, expected := "", ""
 	if base := m.sent.process.view.endpoints[e.UID]; base != nil && base.Version == e.Version {
@@ -90,12 +90,42 @@ func (checker *addressesChecker) checkAnnotations(m *Model, e *objects.Endpoints
 	if _, err := time.Parse(time.RFC3339Nano, e.TriggerTime); e.TriggerTime != "" && err != nil {
 		wrong, expected = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime), "a time in the format RFC 3339"
 	}
+	if wrong == "" && repeatsTriggerTime(m.sent, e) {
+		wrong = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime)
+		expected = "no such annotation, because no pod has changed since the last write"
+	}
 	if wrong == "" {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return m.evidenceOf(&e.Ref, fmt.Sprintf("%s wrote %s with %s", m.sent.process.name, e, wrong), expected)
 	})
+}
+
+// repeatsTriggerTime reports whether a write wrongly repeats the trigger time of the version before. It
+// is wrong if no pod of the namespace has changed since the process last wrote these Endpoints. A
+// change less than lag (1 s) before that write counts. After a new selector, the result is false,
+// because other pods may have the same time.
+func repeatsTriggerTime(c *call, e *objects.Endpoints) bool {
+	view, state := c.process.view, c.serviceState
+	base := view.endpoints[e.UID]
+	if e.TriggerTime == "" || base == nil || base.Version != e.Version || base.TriggerTime != e.TriggerTime || state.answered == 0 || state.lastWriteFailed {
+		return false
+	}
+	since := state.answered - lag
+	services := keepSince(state.services, since)
+	for _, each := range services {
+		if s := each.value; s == nil || s.Selector.String() != services[0].value.Selector.String() {
+			return false
+		}
+	}
+	for _, p := range view.pods {
+		versions := view.podVersionsSince[p.UID]
+		if p.Namespace == e.Namespace && (len(versions) == 0 || versions[len(versions)-1].since > since) {
+			return false
+		}
+	}
+	return true
 }
 
 // mismatch compares the written Endpoints e with what one version s of the Service requires. The

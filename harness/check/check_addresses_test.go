@@ -95,6 +95,28 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+// repeatedTrigger builds two writes of Endpoints with the same trigger time. Between them, the function
+// change runs with the only pod.
+func repeatedTrigger(change func(*historyBuilder, *history.Object)) func(*historyBuilder) {
+	return func(h *historyBuilder) {
+		h.service("web", nil)
+		pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+		write := func(base history.Object) *history.Object {
+			base.Annotations = map[string]string{objects.TriggerTimeAnnotation: "2001-09-09T01:46:40Z"}
+			h.wait(3 * time.Second)
+			step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &base})
+			o := h.commit(history.Modified, base)
+			step.answered(200)
+			h.deliver(o)
+			return o
+		}
+		written := write(*h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil)))
+		h.wait(3 * time.Second)
+		change(h, pod)
+		write(*written)
+	}
+}
+
 func TestAddressesKeepAnnotations(t *testing.T) {
 	// republished builds an update of Endpoints that have the annotation note=mine. The update has the
 	// given annotations.
@@ -115,6 +137,15 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 		{name: "loses an annotation of a user", want: Fail, evidence: `wrote Endpoints ns/web with annotation note=""`, build: republished(nil)},
 		{name: "writes a trigger time that is no time", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="now"`,
 			build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "now"})},
+		{name: "repeats a trigger time after a change of the Service", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:40Z"`,
+			build: repeatedTrigger(func(h *historyBuilder, _ *history.Object) {
+				h.deliver(h.revise("web", "spec", fields{"sessionAffinity": "None"}))
+			})},
+		{name: "repeats a trigger time after a pod has changed", want: Pass,
+			build: repeatedTrigger(func(h *historyBuilder, pod *history.Object) {
+				h.podWithAddress(pod, "10.1.0.1", false, nil)
+				h.podWithAddress(pod, "10.1.0.1", true, nil)
+			})},
 	})
 }
 

@@ -271,7 +271,7 @@ var unseen = []mutant.Mutant{
 		},
 `),
 		},
-		Scenarios: []string{"stray-replicaset", "orphaned-unseen"},
+		Scenarios: []string{"orphaned-replicaset", "orphaned-unseen"},
 		Checks:    []string{"ownership"},
 	},
 	{
@@ -279,7 +279,7 @@ var unseen = []mutant.Mutant{
 		Description: "The Deployment controller ignores new labels of a ReplicaSet without an owner.",
 		Edits: []mutant.Edit{edit("controllers/deployment/handlers.go",
 			`	case controllerRefChanged || set.UID != old.UID || !maps.Equal(old.Labels, set.Labels):`, `	case controllerRefChanged || set.UID != old.UID || len(old.Labels) < 0 && !maps.Equal(old.Labels, set.Labels):`)},
-		Scenarios: []string{"stray-replicaset"},
+		Scenarios: []string{"orphaned-replicaset"},
 		Checks:    []string{"rollout-complete", "late-sync"},
 	},
 }
