@@ -21,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. It keeps no trigger time of an earlier change.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. It keeps no trigger time of an earlier change. An update has the resourceVersion of the cached Endpoints.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -55,7 +55,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	if err != nil {
 		return // the API server rejects Endpoints that cannot be decoded
 	}
-	checker.checkAnnotations(m, e)
+	checker.checkMetadata(m, r.Request, e)
 	since := state.earliestDecision(e.Version)
 	wrong, expected := "", ""
 	for _, each := range keepSince(state.services, since) {
@@ -75,10 +75,10 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// checkAnnotations reports written Endpoints that lack an annotation of the version before. The
-// annotations of the controller itself do not count. checkAnnotations also reports a trigger time that is
-// no time, or that is out of date.
-func (checker *addressesChecker) checkAnnotations(m *Model, e *objects.Endpoints) {
+// checkMetadata reports written Endpoints that lack an annotation of the version before. The
+// annotations of the controller itself do not count. checkMetadata also reports a trigger time that is
+// no time, or that is out of date, and an update without a resourceVersion.
+func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *objects.Endpoints) {
 	wrong, expected := "", ""
 	if base := m.sent.process.view.endpoints[e.UID]; base != nil && base.Version == e.Version {
 		for _, key := range slices.Sorted(maps.Keys(base.Annotations)) {
@@ -89,6 +89,9 @@ func (checker *addressesChecker) checkAnnotations(m *Model, e *objects.Endpoints
 	}
 	if _, err := time.Parse(time.RFC3339Nano, e.TriggerTime); e.TriggerTime != "" && err != nil {
 		wrong, expected = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime), "a time in the format RFC 3339"
+	}
+	if r.Verb == "update" && e.Version == 0 {
+		wrong, expected = "no resourceVersion", "the resourceVersion of the cached Endpoints, so that the update fails if they have changed"
 	}
 	if wrong == "" && repeatsTriggerTime(m.sent, e) {
 		wrong = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime)

@@ -137,6 +137,13 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 		{name: "loses an annotation of a user", want: Fail, evidence: `wrote Endpoints ns/web with annotation note=""`, build: republished(nil)},
 		{name: "writes a trigger time that is no time", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="now"`,
 			build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "now"})},
+		{name: "updates Endpoints without a resourceVersion", want: Fail, evidence: "wrote Endpoints ns/web with no resourceVersion", build: func(h *historyBuilder) {
+			h.service("web", nil)
+			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			o := *h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil))
+			o.Version = 0
+			h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
+		}},
 		{name: "repeats a trigger time after a change of the Service", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:40Z"`,
 			build: repeatedTrigger(func(h *historyBuilder, _ *history.Object) {
 				h.deliver(h.revise("web", "spec", fields{"sessionAffinity": "None"}))

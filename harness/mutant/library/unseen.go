@@ -282,4 +282,31 @@ var unseen = []mutant.Mutant{
 		Scenarios: []string{"orphaned-replicaset"},
 		Checks:    []string{"rollout-complete", "late-sync"},
 	},
+	{
+		ID: "own-trigger-time-kept", Base: mutant.Ours,
+		Description: "Endpoints keep the last-change-trigger-time of an earlier change.",
+		Edits: []mutant.Edit{edit(endpointsPlan, `	annotate(next, corev1.EndpointsLastChangeTriggerTime, trigger.UTC().Format(time.RFC3339Nano), !trigger.IsZero())
+`, `	if !trigger.IsZero() {
+		annotate(next, corev1.EndpointsLastChangeTriggerTime, trigger.UTC().Format(time.RFC3339Nano), true)
+	}
+`)},
+		Scenarios: []string{"named-pods"},
+		Checks:    []string{"addresses"},
+	},
+	{
+		ID: "own-failed-release-ignored", Base: mutant.Ours,
+		Description: "The controller does not retry a release of a pod that failed.",
+		Edits: []mutant.Edit{edit(claim, `			if err := c.release(ctx, child); err != nil {
+				failures = append(failures, err)
+			}`, `			_ = c.release(ctx, child)`)},
+		Scenarios: []string{"failed-releases"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-no-app-protocol", Base: mutant.Ours,
+		Description: "Endpoints lack the appProtocol of the Service's ports.",
+		Edits:       []mutant.Edit{edit("controllers/endpoints/pack.go", `		p.AppProtocol = &id.appProtocol`, `		_ = p.AppProtocol`)},
+		Scenarios:   []string{"named-pods"},
+		Checks:      []string{"endpoints-exact", "late-sync"},
+	},
 }
