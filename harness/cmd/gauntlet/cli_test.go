@@ -190,6 +190,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"sweep", "seeds", "--to=18446744073709551615"}, "--to=18446744073709551615: expected at most 18446744073709551614"},
 		{[]string{"fleet", "collect", "../n", "--store=x"}, `name of the campaign: found "../n"; expected at most 48 lower-case letters`},
 		{[]string{"fleet", "nightly", "x", "--claim=c", "--mount=rel", "--dry-run"}, "--mount=rel: expected an absolute path"},
+		{[]string{"fleet", "nightly", "../x", "--name=n", "--claim=c", "--dry-run"}, `series: found "../x"; expected at most 200 letters`},
 		{[]string{"image"}, "image: found no argument; expected BINARY, or --fleet"},
 		{[]string{"image", "x", "--fleet"}, `image: found the argument "x" and --fleet; use one of them`},
 		{[]string{"run", "--baseline=x"}, "--baseline: found 0 scenarios on the command line; expected exactly one"},

@@ -84,6 +84,9 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	if f.mount != "" && !filepath.IsAbs(f.mount) {
 		return nil, fmt.Errorf("--mount=%s: expected an absolute path", f.mount)
 	}
+	if err := fleet.CheckSeries(series); err != nil {
+		return nil, err
+	}
 	first := uint64(now.Unix())/uint64(time.Hour/time.Second)*f.count + 1
 	f.seeds = fmt.Sprintf("%d..%d", first, first+f.count-1)
 	f.campaign.Name = cmp.Or(f.campaign.Name, series+"-"+now.UTC().Format("20060102"))
@@ -170,6 +173,9 @@ of the series do not report these groups as new.`,
 			var night fleet.Night
 			if err := json.Unmarshal(content, &night); err != nil || night.Series == "" {
 				return fmt.Errorf("%s: expected a file that \"gauntlet fleet nightly\" wrote", args[0])
+			}
+			if err := night.Validate(); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			store, closeStore, err := openExistingStore(location)
 			if err != nil {

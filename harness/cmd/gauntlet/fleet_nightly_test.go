@@ -197,6 +197,33 @@ func TestNightly(t *testing.T) {
 	}
 }
 
+// TestAcknowledgeRefuses checks that "gauntlet fleet acknowledge" refuses names that lead out of the
+// store. It must write nothing.
+func TestAcknowledgeRefuses(t *testing.T) {
+	for _, test := range []struct{ night, want string }{
+		{`{"newGroups":[{"id":"1"}]}`, `expected a file that "gauntlet fleet nightly" wrote`},
+		{`{"series":"../../x","newGroups":[{"id":"1"}]}`, `series: found "../../x"; expected at most 200 letters`},
+		{`{"series":"s","newGroups":[{"id":"1"},{"id":"../../../evil"}]}`, `newGroups[1].id: found "../../../evil"; expected 1 to 64 hexadecimal digits`},
+		{`{"series":"s","newGroups":[{"id":""}]}`, `newGroups[0].id: found ""; expected 1 to 64 hexadecimal digits`},
+	} {
+		dir := t.TempDir()
+		store := filepath.Join(dir, "store")
+		if err := os.Mkdir(store, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		path := file(t, test.night)
+		_, err := command(t, "fleet", "acknowledge", path, "--store="+store)
+		if err == nil || !strings.Contains(err.Error(), path+": "+test.want) || exitCode(exitPass, err) != exitUsage {
+			t.Errorf("%s: error %v; want %q and the exit status %d", test.night, err, test.want, exitUsage)
+		}
+		for _, name := range []string{dir, store} {
+			if entries, err := os.ReadDir(name); err != nil || len(entries) > 1 || name == store && len(entries) > 0 {
+				t.Errorf("%s: found the files %v, error %v; want no new file", test.night, entries, err)
+			}
+		}
+	}
+}
+
 // endedCluster returns a cluster without real controllers, whose Jobs are complete at once.
 func endedCluster() *fleet.Cluster {
 	client := fake.NewClientset()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -25,6 +27,33 @@ type Night struct {
 	Report string `json:"report"`
 	// NewGroups has the failure groups that nobody has acknowledged in this series.
 	NewGroups []reports.Group `json:"newGroups"`
+}
+
+// These patterns match the parts of a name in the store. Other texts could lead to another directory.
+var (
+	seriesPattern  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}$`)
+	groupIDPattern = regexp.MustCompile(`^[0-9a-f]{1,64}$`)
+)
+
+// CheckSeries returns an error if no series of campaigns can have the name.
+func CheckSeries(series string) error {
+	if !seriesPattern.MatchString(series) {
+		return fmt.Errorf("series: found %q; expected at most 200 letters, digits, \"-\", \"_\" and \".\", of which the first is a letter or digit", series)
+	}
+	return nil
+}
+
+// Validate returns an error if the store cannot contain the failure groups of the night.
+func (n *Night) Validate() error {
+	if err := CheckSeries(n.Series); err != nil {
+		return err
+	}
+	for i := range n.NewGroups {
+		if id := n.NewGroups[i].ID; !groupIDPattern.MatchString(id) {
+			return fmt.Errorf("newGroups[%d].id: found %q; expected 1 to 64 hexadecimal digits", i, id)
+		}
+	}
+	return nil
 }
 
 // knownDir is the directory in the store with the acknowledged failure groups of all series. It is
@@ -53,8 +82,8 @@ func NewGroups(ctx context.Context, store Store, series string, groups []reports
 	return fresh, nil
 }
 
-// Acknowledge records the new failure groups of a night in the store. [NewGroups] then does not
-// return them again.
+// Acknowledge records the new failure groups of a valid night in the store. [NewGroups] then does
+// not return them again.
 func Acknowledge(ctx context.Context, store Store, night *Night) error {
 	for i := range night.NewGroups {
 		content, err := json.Marshal(night.NewGroups[i])

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -31,4 +32,17 @@ func TestNewGroups(t *testing.T) {
 	check("nightly", []string{"a", "c"}, 1)
 	check("night", []string{"a"}, 1)
 	check("nightly", nil, 0)
+}
+
+// TestNamesInStore checks that a directory refuses names that lead out of it.
+func TestNamesInStore(t *testing.T) {
+	store := Directory(t.TempDir())
+	for _, name := range []string{"../x", "a/../../x", "/x", ""} {
+		if err := store.Put(t.Context(), name, nil); err == nil || !strings.Contains(err.Error(), `expected a name without ".."`) {
+			t.Errorf("put of %q: error %v; want that the name is refused", name, err)
+		}
+		if _, err := store.Get(t.Context(), name); err == nil || !strings.Contains(err.Error(), `expected a name without ".."`) {
+			t.Errorf("get of %q: error %v; want that the name is refused", name, err)
+		}
+	}
 }

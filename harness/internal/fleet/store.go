@@ -36,7 +36,10 @@ const unfinishedSuffix = ".unfinished"
 
 // Put writes a file atomically. It writes to a temporary file, and then renames that file.
 func (d Directory) Put(_ context.Context, name string, content []byte) error {
-	path := d.path(name)
+	path, err := d.path(name)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("writing file %s to the store of results: %w", name, err)
 	}
@@ -62,7 +65,11 @@ func (d Directory) Put(_ context.Context, name string, content []byte) error {
 
 // Get reads the file with the given name in the store.
 func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
-	return os.ReadFile(d.path(name))
+	path, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }
 
 // List returns the names of all files in the store that begin with prefix, sorted. To save time, it
@@ -71,7 +78,7 @@ func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
 func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	top, _ := path.Split(prefix)
 	var names []string
-	err := filepath.WalkDir(d.path(top), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(string(d), filepath.FromSlash(top)), func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // no such campaign or index yet
 		}
@@ -94,7 +101,12 @@ func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// path returns the path of the file that has the given name in the store.
-func (d Directory) path(name string) string {
-	return filepath.Join(string(d), filepath.FromSlash(name))
+// path returns the path of the file that has the given name in the store. It returns an error if
+// the name leads out of the store, as ../x does.
+func (d Directory) path(name string) (string, error) {
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return "", fmt.Errorf("file %q in the store of results: %w; expected a name without \"..\"", name, err)
+	}
+	return filepath.Join(string(d), local), nil
 }
