@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +90,9 @@ func (f *imageFlags) run(cmd *cobra.Command, args []string) error {
 	} else {
 		specs[0].Binary = args[0]
 	}
+	if err := f.checkPrograms(specs); err != nil {
+		return err
+	}
 	var images []*image.Image
 	for _, spec := range specs {
 		spec.Labels = map[string]string{
@@ -94,7 +100,7 @@ func (f *imageFlags) run(cmd *cobra.Command, args []string) error {
 			"org.opencontainers.image.version": revision,
 		}
 		maps.Copy(spec.Labels, f.labels)
-		built, err := image.Build(spec)
+		built, err := orInterrupted(cmd.Context(), func() (*image.Image, error) { return image.Build(spec) })
 		if err != nil {
 			return err
 		}
@@ -106,8 +112,43 @@ func (f *imageFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return nil
 	}
-	if err := outputfile.ReplaceWith(f.output, images[0].Write); err != nil {
+	return f.write(cmd.Context(), images[0])
+}
+
+// write writes the archive of an image. If ctx ends first, it returns an error and leaves an
+// earlier archive unchanged.
+func (f *imageFlags) write(ctx context.Context, built *image.Image) error {
+	write := func() (struct{}, error) {
+		return struct{}{}, outputfile.ReplaceWith(f.output, func(w io.Writer) error {
+			return built.Write(&interruptibleWriter{ctx, w})
+		})
+	}
+	var err error
+	if info, statErr := os.Stat(f.output); statErr == nil && !info.Mode().IsRegular() {
+		_, err = orInterrupted(ctx, write) // a pipe or a device, whose reader may never read
+	} else {
+		_, err = write()
+	}
+	if stopped := interrupted(ctx); err != nil && stopped != nil {
+		return stopped
+	}
+	if err != nil {
 		return &unfinishedError{fmt.Errorf("writing the image archive: %w", err)}
+	}
+	return nil
+}
+
+// checkPrograms returns an error if the archive would replace one of the programs in the images.
+func (f *imageFlags) checkPrograms(specs []image.Spec) error {
+	if f.push {
+		return nil
+	}
+	for _, spec := range specs {
+		for _, program := range append([]string{spec.Binary}, spec.Others...) {
+			if sameFile(program, f.output) {
+				return fmt.Errorf("--output=%s: found %s, which is a program of the image; name another file", f.output, program)
+			}
+		}
 	}
 	return nil
 }
@@ -182,11 +223,7 @@ func (f *imageFlags) fleetSpec(ctx context.Context, gauntlet, ours string) (imag
 	if err != nil {
 		return spec, err
 	}
-	upstream, err := setup.UpstreamFor(ctx, architecture)
-	if err != nil {
-		return spec, &unfinishedError{err}
-	}
-	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
+	var others []string
 	for _, other := range []struct {
 		wanted       bool
 		name, target string
@@ -196,9 +233,14 @@ func (f *imageFlags) fleetSpec(ctx context.Context, gauntlet, ours string) (imag
 		}
 		program := filepath.Join(filepath.Dir(gauntlet), other.name)
 		if err := executable.CheckFor(program, architecture); err != nil {
-			return spec, &unfinishedError{fmt.Errorf("%s: %w; run `make %s` in a checkout of gauntlet", program, err, other.target)}
+			return spec, fmt.Errorf("%s: %w; run `make %s` in a checkout of gauntlet", program, err, other.target)
 		}
-		spec.Others = append(spec.Others, program)
+		others = append(others, program)
 	}
+	upstream, err := setup.UpstreamFor(ctx, architecture)
+	if err != nil {
+		return spec, &unfinishedError{err}
+	}
+	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, slices.Concat(upstream, []string{ours}, others)
 	return spec, nil
 }

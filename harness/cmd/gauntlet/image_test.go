@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 )
 
 // TestImage checks the name of the image that "make image" builds. The manifests in
@@ -27,11 +30,11 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := tarball.ImageFromPath(archive, &tag)
+	loaded, err := tarball.ImageFromPath(archive, &tag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := image.ConfigFile()
+	config, err := loaded.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func TestImageThatFails(t *testing.T) {
 	if err := os.WriteFile(archive, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := command(t, "image", "--output="+archive, archive)
+	_, err := command(t, "image", "--output="+archive, file(t, "before"))
 	var unfinished *unfinishedError
 	if err == nil || errors.As(err, &unfinished) {
 		t.Fatalf("error %v, want one about bad usage that says what is wrong with the binary", err)
@@ -105,5 +108,74 @@ func TestImageThatFails(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%d files, %v; want 1", len(entries), err)
+	}
+}
+
+// TestImageOverItsProgram checks that the archive never replaces the program that is in it, also if
+// --output is a link to the program.
+func TestImageOverItsProgram(t *testing.T) {
+	program := file(t, "precious")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(program, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, output := range []string{program, link} {
+		_, err := command(t, "image", program, "--output="+output)
+		if err == nil || err.Error() != "--output="+output+": found "+program+", which is a program of the image; name another file" {
+			t.Errorf("--output=%s: error %v; want that the archive would replace the program", output, err)
+		}
+		if code := exitCode(exitPass, err); code != exitUsage {
+			t.Errorf("--output=%s: exit %d; want %d", output, code, exitUsage)
+		}
+	}
+	flags := &imageFlags{output: link}
+	if err := flags.checkPrograms([]image.Spec{{Binary: "none", Others: []string{program}}}); err == nil {
+		t.Error("found no error for the second program of an image; want one")
+	}
+	if content, err := os.ReadFile(program); err != nil || string(content) != "precious" {
+		t.Errorf("content %q, error %v; want an unchanged program", content, err)
+	}
+}
+
+// TestInterruptedImage checks that an interrupt ends the command, also while it waits for the reader
+// of a pipe. The command must leave no file.
+func TestInterruptedImage(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join("..", "..", "..", "bin", "standin")
+	built, err := image.Build(image.Spec{Reference: imageDefault, Binary: binary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, output := range []string{pipe, filepath.Join(dir, "image.tar")} {
+		flags := &imageFlags{output: output}
+		var unfinished *unfinishedError
+		if err := flags.write(ctx, built); !errors.As(err, &unfinished) || err.Error() != "interrupted" {
+			t.Errorf("%s: error %v; want that the command was interrupted", output, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("found the files %v, error %v; want only the pipe", entries, err)
+	}
+}
+
+// TestImageWithoutProgram checks the exit status if a program of a fleet was not built.
+func TestImageWithoutProgram(t *testing.T) {
+	gauntlet, err := os.ReadFile(filepath.Join("..", "..", "..", "bin", "standin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "gauntlet"), gauntlet, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = command(t, "image", "--fleet", "--virtual", "--programs="+dir, "--output="+filepath.Join(dir, "image.tar"))
+	if err == nil || exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "gauntlet-virtual: no such file or directory; expected an executable file; run `make virtual`") {
+		t.Errorf("error %v, exit %d; want one about the missing program, and exit %d", err, exitCode(exitPass, err), exitUsage)
 	}
 }

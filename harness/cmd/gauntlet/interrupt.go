@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 )
 
 // orInterrupted calls its argument work and returns the results. If ctx ends first, orInterrupted
@@ -35,4 +36,17 @@ func interrupted(ctx context.Context) error {
 		return &unfinishedError{errors.New("interrupted")}
 	}
 	return nil
+}
+
+// interruptibleWriter wraps a writer. Its writes fail after the context has ended.
+type interruptibleWriter struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w *interruptibleWriter) Write(content []byte) (int, error) {
+	if err := interrupted(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(content)
 }
