@@ -109,8 +109,11 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	if err := Validate(spec); err != nil {
 		return nil, nil, err
 	}
+	if err := dir.checkSameRun(spec, environment); err != nil {
+		return nil, nil, err
+	}
 	settings := checkSettings(spec, environment)
-	if settings.Baseline, err = dir.readBaseline(); err != nil {
+	if settings.Baseline, err = dir.readBaseline(environment); err != nil {
 		return nil, nil, err
 	}
 	var draft *timeline.Draft

@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -60,6 +61,9 @@ type Environment struct {
 	// such as a mutant; see [Options].
 	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
 	Provider          string `json:"provider"`
+	// Baseline is true if the run was compared with runs without faults. The run directory then has
+	// the file baseline.yaml.
+	Baseline bool `json:"baseline,omitempty"`
 	// UpstreamDir is the value of the flag --upstream-dir, or "" if the flag was not set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
 	// NodeImage is the value of the flag --node-image, or "" if the flag was not set.
@@ -107,6 +111,7 @@ func createRunDirectory(o *Options) (directory, error) {
 		Subject:           o.Target.String(),
 		BuiltFromUpstream: o.BuiltFromUpstream,
 		Provider:          o.Provider,
+		Baseline:          o.Baseline != nil,
 		UpstreamDir:       o.UpstreamDir,
 		NodeImage:         o.NodeImage,
 		Kubeconfig:        o.Existing.Kubeconfig,
@@ -195,14 +200,42 @@ func (d directory) describeMissing(file string, err error) error {
 }
 
 // readBaseline returns the baseline in the run directory. A baseline says what runs of the
-// scenario without faults have in common. The result is nil if the file baseline.yaml does not
-// exist.
-func (d directory) readBaseline() (*baseline.Baseline, error) {
+// scenario without faults have in common. The result is nil if the run was not compared with a
+// baseline.
+func (d directory) readBaseline(environment *Environment) (*baseline.Baseline, error) {
 	b, err := baseline.Read(d.baseline())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+	switch {
+	case !errors.Is(err, os.ErrNotExist):
+		return b, err
+	case environment.Baseline:
+		return nil, fmt.Errorf("%w; expected the baseline with which the run was compared", err)
 	}
-	return b, err
+	return nil, nil
+}
+
+// checkSameRun returns an error if the files in the run directory belong to different runs. Files
+// that cannot be read are no error here.
+func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environment) error {
+	if environment.Scenario != spec.Name {
+		return fmt.Errorf("%s: found scenario %s; expected scenario %s, which environment.json names", d.scenario(), spec.Name, environment.Scenario)
+	}
+	type run struct {
+		scenario, subject string
+		seed              uint64
+	}
+	want := run{environment.Scenario, environment.Subject, environment.Seed}
+	for record, err := range history.ReadFile(d.history()) {
+		if err != nil || record.Start == nil {
+			break
+		}
+		found := run{record.Start.Scenario, record.Start.Subject, record.Start.Seed}
+		if found != want {
+			return fmt.Errorf("%s: found the history of scenario %s, seed %d, subject %s; expected scenario %s, seed %d, subject %s, which environment.json names",
+				d.history(), found.scenario, found.seed, found.subject, want.scenario, want.seed, want.subject)
+		}
+		break
+	}
+	return nil
 }
 
 // openRunDirectory reads scenario.yaml and environment.json from the run directory at path, and

@@ -42,6 +42,21 @@ func TestHalfWritten(t *testing.T) {
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
 		}},
+		{"scenario of another run", map[string]string{
+			"scenario.yaml": strings.Replace(wroteScenario, "name: x", "name: other", 1), "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
+		}, map[string]string{
+			"check": "scenario.yaml: found scenario other; expected scenario x, which environment.json names", "shrink": "scenario.yaml: found scenario other",
+		}},
+		{"history of another run", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": strings.Replace(wroteStart, `"scenario":"x"`, `"scenario":"other"`, 1),
+		}, map[string]string{
+			"check": "history.jsonl: found the history of scenario other, seed 7, subject ours; expected scenario x, seed 7, subject ours, which environment.json names", "shrink": "history.jsonl: found the history of scenario other",
+		}},
+		{"no baseline", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "baseline": true`, 1), "history.jsonl": wroteStart,
+		}, map[string]string{
+			"check": "baseline.yaml: no such file or directory; expected the baseline with which the run was compared", "shrink": "baseline.yaml: no such file",
+		}},
 		{"not checked", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault,
 		}, map[string]string{
