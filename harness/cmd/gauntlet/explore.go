@@ -150,6 +150,9 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 		return explore.Options{}, err
 	}
 	f.runs.terminal = f.runs.newTerminal(cmd)
+	if f.dir != "" {
+		f.runs.out = "" // the command writes nothing to the directory of --out
+	}
 	all, err := f.runs.options(cmd, []*scenario.Scenario{s}) // if --subject is a subject file, also sets the controllers under test in s
 	if err != nil {
 		return explore.Options{}, err

@@ -496,10 +496,14 @@ the claim, and the command deletes this Job at the end.`,
   gauntlet fleet collect nightly --store=s3://bucket/fleets`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (result error) {
+			if err := fleet.CheckName(args[0]); err != nil {
+				return err
+			}
+			dir := filepath.Join(flags.out, fleet.ReportDirectory(args[0]))
 			if err := checkDirectory("out", flags.out); err != nil {
 				return err
 			}
-			if err := fleet.CheckName(args[0]); err != nil {
+			if err := checkCampaignDirectory(dir); err != nil {
 				return err
 			}
 			store, closeStore, err := flags.open(cmd.Context(), args[0])
@@ -507,7 +511,7 @@ the claim, and the command deletes this Job at the end.`,
 				return err
 			}
 			defer func() { result = errors.Join(result, closeStore()) }()
-			*code, err = collectFleet(cmd, store, args[0], filepath.Join(flags.out, fleet.ReportDirectory(args[0])))
+			*code, err = collectFleet(cmd, store, args[0], dir)
 			return err
 		},
 	}

@@ -103,6 +103,9 @@ func (f *fleetNightlyFlags) run(cmd *cobra.Command, series string, job *batchv1.
 	if _, err := os.Stat(f.mount); err != nil && f.pods.Bucket == "" {
 		return fmt.Errorf("--mount: %s: expected the directory at which PersistentVolumeClaim %s is mounted", f.mount, f.pods.Claim)
 	}
+	if err := checkCampaignDirectory(filepath.Join(f.out, fleet.ReportDirectory(f.campaign.Name))); err != nil {
+		return err
+	}
 	store, closeStore, err := openStore(cmp.Or(f.pods.Bucket, f.mount))
 	if err != nil {
 		return err

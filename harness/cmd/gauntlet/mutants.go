@@ -223,6 +223,9 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		dir, selected = dir+"-general", withGeneralChecks(selected)
 	}
 	f.runs.out = filepath.Join(f.runs.out, dir)
+	if err := checkDirectory("out", f.runs.out); err != nil {
+		return nil, nil, err
+	}
 	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin"), Virtual: f.virtual()}
 	if err := builder.Preflight(selected); err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -41,11 +42,15 @@ func checkDirectory(flag, path string) error {
 	return nil
 }
 
-// existing returns the path itself, or the nearest directory above it that exists.
+// existing returns the path itself, or the nearest directory above it that exists. It returns an
+// error for a symbolic link that leads nowhere.
 func existing(path string) (string, error) {
 	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
 		_, err := os.Stat(path)
 		absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if _, linkErr := os.Lstat(path); absent && linkErr == nil {
+			return path, fmt.Errorf("found the symbolic link %s, which leads nowhere", path)
+		}
 		if err == nil || !absent || path == filepath.Dir(path) {
 			return path, err
 		}
@@ -83,7 +88,7 @@ func checkFile(flag, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil // a device or a pipe, such as /dev/stdout
 	}
-	dir := filepath.Dir(path)
+	dir := outputfile.Directory(path)
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
@@ -101,14 +106,22 @@ func checkFile(flag, path string) error {
 
 // checkSearchDirectory returns an error if "gauntlet explore" cannot use the directory of --dir. A
 // directory with the plan of a search is valid, because the command continues this search.
-func checkSearchDirectory(dir string) error {
-	if err := checkDirectory("dir", dir); err != nil {
+func checkSearchDirectory(dir string) error { return checkOwnDirectory("dir", dir, explore.PlanName) }
+
+// checkCampaignDirectory returns an error if a command cannot write the report of a fleet's campaign
+// to a directory. A directory with an earlier report of a campaign is valid.
+func checkCampaignDirectory(dir string) error { return checkOwnDirectory("out", dir, failuresName) }
+
+// checkOwnDirectory returns an error if a command cannot write its reports to a directory. The
+// directory is valid if it has the file named own, which only the same command writes.
+func checkOwnDirectory(flag, dir, own string) error {
+	if err := checkDirectory(flag, dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, explore.PlanName)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, own)); err == nil {
 		return nil
 	}
-	return checkReports("dir", dir)
+	return checkReports(flag, dir)
 }
 
 // checkReports returns an error if reports in a directory would replace files of something else.

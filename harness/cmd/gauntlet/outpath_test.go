@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,15 @@ func TestOutputPaths(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
 	run := statusRun(t)
+	above := filepath.Join(t.TempDir(), "above")
+	if err := errors.Join(os.MkdirAll(filepath.Join(above, "fleet-r"), 0o755), os.WriteFile(filepath.Join(above, "fleet-x"), nil, 0o600), os.WriteFile(filepath.Join(above, "fleet-r", "history.jsonl"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ args, want string }{
 		{"run burst --dry-run --out=FILE", "--out=FILE: found a file; expected a directory"},
 		{"run burst --dry-run --out=FILE/x", "--out=FILE/x: FILE is a file; expected a directory in which files can be created"},
@@ -28,13 +37,20 @@ func TestOutputPaths(t *testing.T) {
 		{"explore burst --provider=embedded --dir=RUN --subject=" + startsOnce(t), "--dir=RUN: found the directory of a run; expected another directory"},
 		{"report RUN --out=FILE", "--out=FILE: found a file; expected a directory"},
 		{"fleet collect x --store=HERE --out=FILE", "--out=FILE: found a file; expected a directory"},
+		{"run burst --dry-run --out=LINK", "--out=LINK: found the symbolic link LINK, which leads nowhere; expected a directory"},
+		{"run burst --dry-run --out=LINK/x", "--out=LINK/x: found the symbolic link LINK, which leads nowhere; expected a directory"},
+		{"fleet collect x --store=HERE --out=ABOVE", "--out=ABOVE/fleet-x: found a file; expected a directory"},
+		{"fleet collect r --store=HERE --out=ABOVE", "--out=ABOVE/fleet-r: found the directory of a run; expected another directory"},
+		{"mutants R1 --tree=../../.. --provider=virtual --out=FILE", "--out=FILE/mutants-virtual: FILE is a file; expected a directory in which files can be created"},
+		{"image FILE --output=DIR/none/../x", "--output=DIR/none/../x: directory DIR/none/..: no such file or directory"},
+		{"explore burst --out=FILE --dir=FILE --subject=" + startsOnce(t), "--dir=FILE: found a file; expected a directory"},
 		{"baseline burst --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory; create the directory, or name a file in another one"},
 		{"coverage RUN --out=DIR/none/x", "--out=DIR/none/x: directory DIR/none: no such file or directory"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
 		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			places := strings.NewReplacer("DIR", dir, "FILE", file, "RUN", run, "HERE", here)
+			places := strings.NewReplacer("DIR", dir, "FILE", file, "LINK", link, "ABOVE", above, "RUN", run, "HERE", here)
 			_, err := command(t, strings.Fields(places.Replace(test.args))...)
 			if wanted := places.Replace(test.want); err == nil || !strings.Contains(err.Error(), wanted) || exitCode(exitPass, err) != exitUsage {
 				t.Errorf("error %v, exit %d; want %q and exit %d", err, exitCode(exitPass, err), wanted, exitUsage)

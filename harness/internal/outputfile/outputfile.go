@@ -3,11 +3,13 @@
 package outputfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
@@ -55,7 +57,7 @@ func ReplaceWith(path string, write func(io.Writer) error) error {
 
 // replaceRegular writes a temporary file in the directory of the path, and then renames this file.
 func replaceRegular(path string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	file, err := os.CreateTemp(Directory(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
@@ -77,4 +79,14 @@ func writeDirectly(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
+}
+
+// Directory returns the directory of a path, as the path names it. For d/../x it returns d/.., which
+// exists only if d exists. In contrast, filepath.Dir returns the current directory.
+func Directory(path string) string {
+	dir, _ := filepath.Split(path)
+	if dir == "" {
+		return "."
+	}
+	return cmp.Or(strings.TrimRight(dir, "/"), "/")
 }

@@ -77,3 +77,11 @@ func TestReplace(t *testing.T) {
 		t.Errorf("/dev/full: error %v; want that no space is left", err)
 	}
 }
+
+func TestDirectory(t *testing.T) {
+	for path, want := range map[string]string{"x": ".", "/x": "/", "d/x": "d", "d//x": "d", "d/../x": "d/..", "/d/x": "/d", "./x": "."} {
+		if got := Directory(path); got != want {
+			t.Errorf("directory of %s: got %s, want %s", path, got, want)
+		}
+	}
+}
