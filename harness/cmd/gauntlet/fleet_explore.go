@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +154,7 @@ func restoreSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir 
 	if len(saved) == 0 {
 		return os.MkdirAll(dir, 0o755)
 	}
-	return fleet.Extract(bytes.NewReader(saved), dir)
+	return fleet.Extract(saved, dir)
 }
 
 // saveSearch saves the directory of a search in the store, so that the next pod can continue the

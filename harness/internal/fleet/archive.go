@@ -23,11 +23,25 @@ func Compress(dir string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// Extract writes the files of an archive from [Compress] to the directory dir, and creates dir.
-func Extract(archive io.Reader, dir string) error {
+const (
+	// extractedMax is the size in bytes that the files of a small archive may have.
+	extractedMax = 1 << 30
+	// compressionMax is the largest ratio between the files and a larger archive. Archives of run
+	// directories have ratios of about 20. An archive with a larger ratio is damaged or hostile.
+	compressionMax = 100
+)
+
+// Extract writes the files of an archive from [Compress] to the directory dir, and creates dir. It
+// returns an error if the files are much larger than those of any run.
+func Extract(archive []byte, dir string) error {
+	return extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))))
+}
+
+// extract is like [Extract] for a stream. Together, the files may have at most limit bytes.
+func extract(archive io.Reader, dir string, limit int64) error {
 	compressed, err := gzip.NewReader(archive)
 	if err != nil {
-		return err
+		return fmt.Errorf("found no archive in the format gzip, which the workers write: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -44,7 +58,10 @@ func Extract(archive io.Reader, dir string) error {
 			return err
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("found a damaged archive: %w", err)
+		}
+		if limit -= header.Size; limit < 0 {
+			return fmt.Errorf("extracting %s: found larger files than the archive of a run has; expected at most %d times the size of the archive, or %d bytes", header.Name, compressionMax, extractedMax)
 		}
 		if err := extractFile(root, header, files); err != nil {
 			return fmt.Errorf("extracting %s: %w", header.Name, err)

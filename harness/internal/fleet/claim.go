@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"time"
 
@@ -103,7 +104,7 @@ func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir
 		writer.CloseWithError(err) // nil means the end of the archive
 		done <- err
 	}()
-	err := Extract(reader, dir)
+	err := extract(reader, dir, math.MaxInt64) // the archive has all runs of the campaign
 	if err == nil {
 		_, err = io.Copy(io.Discard, reader) // the archive may have padding at its end
 	}

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -223,7 +222,7 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		}
 		run := &m.Results.Failed[i]
 		to := filepath.Join(dir, m.failed[i].base())
-		if err := Extract(bytes.NewReader(archive), to); err != nil {
+		if err := Extract(archive, to); err != nil {
 			return fmt.Errorf("file %s in the store of results: %w", m.archives[i], err)
 		}
 		run.Directory = to

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir st
 			return nil, err
 		}
 		run.Directory = dir
-		return run, Extract(bytes.NewReader(archive), dir)
+		return run, Extract(archive, dir)
 	}
 	return nil, fmt.Errorf("%s: campaign %s has no result of this run", failure, c.Of)
 }
