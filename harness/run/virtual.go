@@ -65,6 +65,9 @@ func (o *Options) checkVirtual() error {
 // reason to the history.
 func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	err := s.runVirtual(ctx)
+	if err != nil {
+		err = &abortError{err}
+	}
 	progress, progressErr := readMessages(s.dir.progress())
 	for _, message := range progress {
 		s.progress("%s", message)
@@ -120,9 +123,17 @@ func (s *Session) recordAbort(reason error) error {
 	if err != nil {
 		return err
 	}
-	recorder.Append(gap)
+	for _, record := range ending {
+		recorder.Append(record)
+	}
 	return recorder.Close()
 }
+
+// abortError is the error of a run that was aborted. Its text is that of [abortReason].
+type abortError struct{ err error }
+
+func (e *abortError) Error() string { return abortReason(e.err) }
+func (e *abortError) Unwrap() error { return e.err }
 
 // abortReason returns the text of an error that aborted a run. If a process has exited, the first
 // line also contains the most informative line of the process's log. Reports show only the first
@@ -178,11 +189,15 @@ func panicOf(log string) *history.Process {
 	return &history.Process{Name: label[1], Event: history.ProcessDied, Detail: message}
 }
 
+// signalLine matches the line with which the Go runtime reports a signal, before the stacks and the
+// registers.
+var signalLine = regexp.MustCompile(`^SIG[A-Z]+: `)
+
 // mostTellingLine returns the line of a log that most likely says why the process has exited. This
-// is the last line that begins with "panic: ", "fatal error: " or "SIGQUIT: ". gauntlet-virtual sends
-// itself SIGQUIT if its virtual clock does not advance. Without such a line, it is the
-// last line of the argument tail, which is the end of the log. The result has at most 300
-// characters.
+// is the last line that begins with "panic: ", "fatal error: " or the name of a signal, such as
+// "SIGSEGV: ". gauntlet-virtual sends itself SIGQUIT if its virtual clock does not advance. Without
+// such a line, it is the last line of the argument tail, which is the end of the log. The result has
+// at most 300 characters.
 func mostTellingLine(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
@@ -192,6 +207,8 @@ func mostTellingLine(logPath, tail string) string {
 				lines = append(lines[:0], strings.TrimSpace(line))
 			case strings.HasPrefix(line, "SIGQUIT: "):
 				lines = append(lines[:0], "the virtual clock did not advance; look in the log for a goroutine that is running or runnable")
+			case signalLine.MatchString(line):
+				lines = append(lines[:0], strings.TrimSpace(line))
 			}
 		}
 	}
