@@ -153,9 +153,6 @@ func (b *Baseline) write(path string, write func(string, []byte) error) error {
 	return write(path, append([]byte(header), text...))
 }
 
-// secondDocument matches a document marker that follows a line of another document.
-var secondDocument = regexp.MustCompile(`(?m)^[^#\s-].*\n(?s:.*)^---(\s|$)`)
-
 // upperCaseKey matches the key of a field with an upper-case letter. No field has one, but the decoder
 // ignores the case of keys.
 var upperCaseKey = regexp.MustCompile(`(?m)^["']?([a-z]*[A-Z][A-Za-z]*)["']?\s*:`)
@@ -174,8 +171,8 @@ func Read(path string) (*Baseline, error) {
 	if match := upperCaseKey.FindSubmatch(text); match != nil {
 		return nil, fmt.Errorf("%s: unknown field %q; expected %s", path, match[1], bytes.ToLower(match[1]))
 	}
-	if secondDocument.Match(text) {
-		return nil, fmt.Errorf("%s: found a second YAML document; expected one document per file", path)
+	if err := inputfile.CheckOneDocument(path, text); err != nil {
+		return nil, err
 	}
 	if f.Format == 0 && f.Scenario == "" && f.Runs == 0 {
 		return nil, fmt.Errorf("%s: found no fields; expected a baseline, as \"gauntlet baseline\" writes it", path)

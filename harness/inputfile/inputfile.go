@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"syscall"
 	"unicode/utf8"
 )
@@ -95,6 +96,19 @@ func ReadText(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: found binary data; expected text in UTF-8", path)
 	}
 	return content, nil
+}
+
+// secondDocument matches a document marker of YAML that follows a line of another document. It skips
+// comments, blank lines and directives before the first document.
+var secondDocument = regexp.MustCompile(`(?m)^[ \t]*(?:[^#%\s-]|-[^-]|--[^-]).*\n(?s:.*)^---(\s|$)`)
+
+// CheckOneDocument returns an error if the YAML text of a file has several documents. Packages that
+// decode YAML ignore all documents but the first. The error begins with the path.
+func CheckOneDocument(path string, text []byte) error {
+	if secondDocument.Match(text) {
+		return fmt.Errorf("%s: found a second YAML document; expected one document per file", path)
+	}
+	return nil
 }
 
 // Reason returns the cause of a file error, such as "no such file or directory". It removes the

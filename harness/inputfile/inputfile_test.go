@@ -53,3 +53,23 @@ func TestReadText(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckOneDocument(t *testing.T) {
+	for text, one := range map[string]bool{
+		"":                             true,
+		"a: 1\n":                       true,
+		"---\na: 1\n":                  true,
+		"# x\n\n---\n# y\n- a: 1\n":    true,
+		"%YAML 1.1\n---\na: 1\n":       true,
+		"a: |\n  ---\n  b\n":           true,
+		"a: 1\n---\nb: 2\n":            false,
+		"- a: 1\n---\n- b: 2\n":        false,
+		"  - a: 1\n---\n":              false,
+		"---\n- a: 1\n--- # x\n- b: 2": false,
+	} {
+		err := CheckOneDocument("x.yaml", []byte(text))
+		if (err == nil) != one || err != nil && err.Error() != "x.yaml: found a second YAML document; expected one document per file" {
+			t.Errorf("%q: error %v; want one document: %t", text, err, one)
+		}
+	}
+}

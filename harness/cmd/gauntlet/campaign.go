@@ -44,13 +44,16 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	f.runs.addShared(flags)
 }
 
-// checkSubjects returns an error if the flag --subjects is empty or has an unknown value. The flag
-// lists the controllers under test.
+// checkSubjects returns an error if the flag --subjects is empty, or has an unknown value or the same
+// value twice. The flag lists the controllers under test.
 func (f *campaignFlags) checkSubjects() error {
 	if len(f.subjects) == 0 {
 		return errors.New("--subjects: found no subject; name one or more, separated by commas")
 	}
-	for _, name := range f.subjects {
+	for i, name := range f.subjects {
+		if slices.Contains(f.subjects[:i], name) {
+			return fmt.Errorf("--subjects: found %q twice; name each subject once", name)
+		}
 		if err := checkSubject("subjects", name); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -17,9 +18,9 @@ type choiceValue struct {
 
 // choiceFlag adds a flag that accepts one of several names. Other values are errors that name the
 // flag. The argument value points to the variable of the flag.
-func choiceFlag(f *pflag.FlagSet, value *string, name, preset string, names []string, usage string) {
+func choiceFlag(f *pflag.FlagSet, value *string, flag, preset string, names []string, usage string) {
 	*value = preset
-	f.Var(&choiceValue{value, names}, name, usage)
+	f.Var(&choiceValue{value, names}, flag, usage)
 }
 
 func (v *choiceValue) String() string { return *v.value }
@@ -35,3 +36,21 @@ func (v *choiceValue) Set(text string) error {
 
 // Type returns the type that the help text shows for the flag.
 func (v *choiceValue) Type() string { return "string" }
+
+// imageValue is the value of a flag that accepts the reference of a container image. An empty text
+// means that the flag is not set.
+type imageValue struct{ value *string }
+
+func (v *imageValue) String() string { return *v.value }
+
+// Set sets the value. It returns an error if the text is no reference of an image.
+func (v *imageValue) Set(text string) error {
+	if _, err := name.ParseReference(text); err != nil && text != "" {
+		return errors.New("invalid reference; expected the reference of an image, such as kindest/node:v1.36.3")
+	}
+	*v.value = text
+	return nil
+}
+
+// Type returns the type that the help text shows for the flag.
+func (v *imageValue) Type() string { return "string" }

@@ -239,6 +239,9 @@ func (f *fleetPodFlags) complete() error {
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
 		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", f.tolerations, inputfile.JSONReason(err))
 	}
+	if err := inputfile.CheckOneDocument(f.tolerations, content); err != nil {
+		return fmt.Errorf("--tolerations: %w", err)
+	}
 	return checkTolerations(f.tolerations, f.pods.Tolerations)
 }
 

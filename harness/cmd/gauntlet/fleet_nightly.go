@@ -81,6 +81,9 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	if f.count < 1 || f.count > fleetCountMax {
 		return nil, fmt.Errorf("--count=%d: expected 1 to %d", f.count, fleetCountMax)
 	}
+	if f.pods.Bucket != "" && cmd.Flags().Changed("mount") {
+		return nil, errors.New("--mount has an effect only with --claim: omit --mount, or replace --store by --claim")
+	}
 	if f.mount != "" && !filepath.IsAbs(f.mount) {
 		return nil, fmt.Errorf("--mount=%s: expected an absolute path", f.mount)
 	}

@@ -1,18 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -150,9 +151,12 @@ func (f *matrixFlags) names() ([]string, error) {
 		return mutants.Scenarios(library.Tier(f.tier)), nil
 	}
 	known := mutants.Scenarios(library.Full)
-	for _, name := range f.scenarios {
+	for i, name := range f.scenarios {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("--scenarios: found %q; expected one of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("--scenarios: found %q; expected a built-in scenario that can run on mutants%s", name, cmp.Or(nearest.Suggestion(name, known), `; "gauntlet list scenarios" lists the built-in scenarios`))
+		}
+		if slices.Contains(f.scenarios[:i], name) {
+			return nil, fmt.Errorf("--scenarios: found %q twice; name each scenario once", name)
 		}
 	}
 	return f.scenarios, nil

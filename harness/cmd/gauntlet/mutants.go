@@ -133,15 +133,18 @@ func treeFlag(f *pflag.FlagSet, tree *string) {
 	f.StringVar(tree, "tree", ".", "the root `directory` of the source tree")
 }
 
-// selectMutants returns the mutants with the given IDs. If ids is empty, it returns all
-// mutants.
+// selectMutants returns the mutants with the given IDs, which must be different. If ids is empty,
+// it returns all mutants.
 func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	all := mutants.All()
 	if len(ids) == 0 {
 		return all, nil
 	}
 	var selected []mutant.Mutant
-	for _, id := range ids {
+	for n, id := range ids {
+		if slices.Contains(ids[:n], id) {
+			return nil, fmt.Errorf("mutant %q: found the mutant twice; name each mutant once", id)
+		}
 		i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == id })
 		if i < 0 {
 			advice := nearest.Suggestion(id, mutants.IDs())

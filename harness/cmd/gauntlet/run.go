@@ -190,7 +190,7 @@ func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
 
 // nodeImageFlag adds to a command the flag --node-image, which names the image of kind nodes.
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
-	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
+	f.Var(&imageValue{image}, "node-image", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
 
 // absolutePath returns the absolute form of a path. It returns "" for an empty path, which means

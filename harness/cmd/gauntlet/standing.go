@@ -183,7 +183,10 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 		return up, nil
 	}
 	var chosen []standing.Cluster
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
 		c, ok := byName[name]
 		switch {
 		case !ok:

@@ -134,9 +134,12 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	for _, a := range allowed {
 		known = append(known, string(a))
 	}
-	for _, name := range names {
+	for i, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("found unknown fault %q; expected %s%s", name, nearest.List(known, "or"), nearest.Suggestion(name, known))
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("found fault %q twice; name each fault once", name)
 		}
 		actions = append(actions, Action(name))
 	}
