@@ -42,7 +42,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	runs := make([]Run, 0, len(report.Runs))
 	for i, r := range report.Runs {
-		if err := r.checkVerdicts(); err != nil {
+		if err := cmp.Or(r.checkVerdicts(), r.checkNames()); err != nil {
 			return nil, fmt.Errorf("%s: runs[%d].%w; to write the file again, run gauntlet check", path, i, err)
 		}
 		runs = append(runs, r.run())
@@ -83,6 +83,15 @@ func (r *jsonRun) checkVerdicts() error {
 		if err := CheckVerdict(result.Verdict); err != nil {
 			return fmt.Errorf("results[%d].verdict: %w", i, err)
 		}
+	}
+	return nil
+}
+
+// checkNames returns an error if the run has neither a scenario nor a subject. The error begins with
+// the field's path in the run. Files of a fleet have runs without a scenario, which no pod completed.
+func (r *jsonRun) checkNames() error {
+	if r.Scenario == "" && r.Subject == "" {
+		return errors.New("scenario: found no name, and no subject either; expected the name of the scenario")
 	}
 	return nil
 }

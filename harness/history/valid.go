@@ -22,10 +22,16 @@ func (r *Record) validate() error {
 		return r.Delivery.Object.validate("delivery.object")
 	case r.Delivery != nil:
 		return oneOf("delivery.type", r.Delivery.Type, Added, Modified, Deleted, Bookmark, Error)
+	case r.Response != nil:
+		return errors.Join(httpStatus("response.code", r.Response.Code), httpStatus("response.serverCode", r.Response.ServerCode))
 	case r.Phase != nil:
 		return oneOf("phase.name", r.Phase.Name, PhaseChaos, PhaseSettle, PhaseQuiet, PhaseEnd)
+	case r.Fault != nil && r.Fault.Index < 0:
+		return notAnIndex("fault.index", r.Fault.Index)
 	case r.Fault != nil:
 		return oneOf("fault.event", r.Fault.Event, FaultInjected, FaultFired, FaultHealed, FaultFailed)
+	case r.Step != nil && r.Step.Index < 0:
+		return notAnIndex("step.index", r.Step.Index)
 	case r.Step != nil:
 		return oneOf("step.event", r.Step.Event, StepBegun, StepDone, StepFailed)
 	case r.Process != nil:
@@ -56,4 +62,17 @@ func oneOf[T ~string](field string, found T, expected ...T) error {
 		names[i] = string(name)
 	}
 	return fmt.Errorf("%s: found %q; expected one of %s", field, found, strings.Join(names, ", "))
+}
+
+// httpStatus returns an error if the code found in a field is no HTTP status, and not 0.
+func httpStatus(field string, code int) error {
+	if code != 0 && (code < 100 || code > 599) {
+		return fmt.Errorf("%s: found %d; expected an HTTP status, or 0 for no response", field, code)
+	}
+	return nil
+}
+
+// notAnIndex returns the error for a negative index.
+func notAnIndex(field string, index int) error {
+	return fmt.Errorf("%s: found %d; expected the position in the scenario, from 0", field, index)
 }

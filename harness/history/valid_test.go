@@ -24,6 +24,11 @@ func TestValidate(t *testing.T) {
 		{"an unknown fault event", Record{Fault: &Fault{Event: "x"}}, `fault.event: found "x"; expected one of injected, fired, healed, failed`},
 		{"an unknown step event", Record{Step: &Step{Event: "x"}}, `step.event: found "x"; expected one of begun, done, failed`},
 		{"an unknown process event", Record{Process: &Process{Event: "x"}}, `process.event: found "x"; expected one of started, stopped, died, paused, resumed`},
+		{"a response", Record{Response: &Response{Code: 0, ServerCode: 201}}, ""},
+		{"a negative status", Record{Response: &Response{Code: -1}}, "response.code: found -1; expected an HTTP status, or 0 for no response"},
+		{"a large status", Record{Response: &Response{Code: 200, ServerCode: 600}}, "response.serverCode: found 600; expected an HTTP status, or 0 for no response"},
+		{"a negative fault", Record{Fault: &Fault{Index: -1, Event: FaultFired}}, "fault.index: found -1; expected the position in the scenario, from 0"},
+		{"a negative step", Record{Step: &Step{Index: -1, Event: StepDone}}, "step.index: found -1; expected the position in the scenario, from 0"},
 		{"a second start", Record{Seq: 2, Start: &Start{Format: Format}}, "found a second start record; expected one at the beginning of the history"},
 	} {
 		got := ""

@@ -77,8 +77,8 @@ func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.T
 	return &table, nil
 }
 
-// findHistories returns the absolute path of each run's history in the given directories, sorted
-// and without repetitions. It skips runs whose directory was deleted.
+// findHistories returns the absolute path of each run's history in the given directories, sorted,
+// without repetitions and symbolic links. It skips runs whose directory was deleted.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
@@ -108,6 +108,7 @@ func findHistories(dirs []string) ([]string, error) {
 		if files[i], err = filepath.Abs(file); err != nil {
 			return nil, err
 		}
+		files[i] = realPath(files[i])
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil

@@ -62,7 +62,7 @@ func TestHalfWritten(t *testing.T) {
 		}, map[string]string{
 			"report": ": the run has no file verdicts.json; to write the file, run gauntlet check", "coverage": "restart",
 		}},
-		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
+		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history.jsonl; name directories of runs",
 		}},
 		// The first command checks the history and writes the verdicts. The other commands
@@ -75,7 +75,7 @@ func TestHalfWritten(t *testing.T) {
 		}},
 		{"history with garbage, after earlier verdicts", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + "garbage\n",
-			"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": "."}]}`,
+			"verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "verdict": "pass", "directory": "."}]}`,
 		}, map[string]string{
 			"check": "line 2: the line is no valid record", "report": "cannot check the history", "shrink": "cannot check the history",
 		}},

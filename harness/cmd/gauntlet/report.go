@@ -49,7 +49,7 @@ the failure groups, the trend by day, and links to the page of each run.`,
 }
 
 // readRuns returns all runs whose verdicts are in the given directories. It returns each run
-// once, even if dirs contains a run's directory and the directory of its campaign.
+// once, even if dirs contains a run's directory and the directory of its campaign, or a link to it.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}
@@ -58,22 +58,31 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		if read[dir] {
+		if read[realPath(dir)] {
 			continue
 		}
-		read[dir] = true
+		read[realPath(dir)] = true
 		runs, err := reports.ReadDirectory(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range runs {
-			if r.Directory == "" || !seen[r.Directory] { // runs whose directories a campaign has deleted are all different
-				seen[r.Directory] = true
+			if r.Directory == "" || !seen[realPath(r.Directory)] { // runs whose directories a campaign has deleted are all different
+				seen[realPath(r.Directory)] = true
 				all = append(all, r)
 			}
 		}
 	}
 	return all, nil
+}
+
+// realPath returns a path without symbolic links. If the path does not exist, realPath returns it
+// unchanged.
+func realPath(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
 }
 
 // checkReportOut returns an error if the reports in the directory out would replace other files.

@@ -51,3 +51,22 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d runs in the merged report, %v; want 2", len(merged), err)
 	}
 }
+
+// TestReportOfLinks checks that a run counts once, even if an argument is a link to its directory.
+func TestReportOfLinks(t *testing.T) {
+	dir := statusRun(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{dir, link}, {link, dir}} {
+		said, err := command(t, append([]string{"report", "--out=" + t.TempDir()}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, said, "1 run: 1 unknown")
+		if files, err := findHistories(args); err != nil || len(files) != 1 {
+			t.Errorf("histories %q, error %v; want one", files, err)
+		}
+	}
+}
