@@ -97,6 +97,10 @@ type FieldError struct {
 func (e *FieldError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FieldError) Unwrap() error { return e.Err }
 
+// fileNameMax is the maximum length of a file's name in bytes, which most file systems of Linux have
+// (NAME_MAX).
+const fileNameMax = 255
+
 // Operator returns the [Target] for a program with flags of its own, such as an operator. A
 // replica of the program is ready when it watches the resources that its controllers need.
 func Operator(d Definition) (Target, error) {
@@ -114,6 +118,9 @@ func Operator(d Definition) (Target, error) {
 	for name, text := range d.Files {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {
 			return Target{}, &FieldError{"files", fmt.Errorf("found the name %q; expected the name of a file without a directory", name)}
+		}
+		if len(name) > fileNameMax || strings.ContainsRune(name, 0) {
+			return Target{}, &FieldError{"files", fmt.Errorf("found the name %.80q of %d bytes; expected the name of a file: at most %d bytes, without NUL characters", name, len(name), fileNameMax)}
 		}
 		if _, err := expand(text, Values{}); err != nil {
 			return Target{}, &FieldError{"files", fmt.Errorf("%s: %w", name, err)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,7 +98,10 @@ func (r *replica) start(ctx context.Context) error {
 	}
 	instance, err := r.subject.options.Launch(ctx, r.name)
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", r.name, err)
+		if prefix := "starting " + r.name + ": "; !strings.HasPrefix(err.Error(), prefix) { // package process writes it, too
+			err = fmt.Errorf("%s%w", prefix, err)
+		}
+		return err
 	}
 	r.current = &trackedInstance{Instance: instance, endRecorded: make(chan struct{})}
 	r.record(r.current, history.ProcessStarted, "")

@@ -133,6 +133,20 @@ func TestStopAndStart(t *testing.T) {
 	}
 }
 
+// TestFailedLaunch checks that the error of a replica that cannot start names the replica once.
+func TestFailedLaunch(t *testing.T) {
+	for _, text := range []string{"no such file", "starting subject-0: no such file"} {
+		s, _ := newSubject(t, fake.NewClientset())
+		if _, err := s.Kill(t.Context(), "subject-0"); err != nil {
+			t.Fatal(err)
+		}
+		s.options.Launch = func(context.Context, string) (Instance, error) { return nil, errors.New(text) }
+		if err := s.Start(t.Context(), "subject-0"); err == nil || err.Error() != "starting subject-0: no such file" {
+			t.Errorf("error %v; want one that names the replica once", err)
+		}
+	}
+}
+
 // TestDumpStacks verifies that DumpStacks ends a replica only if its instance is a StackDumper.
 func TestDumpStacks(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())

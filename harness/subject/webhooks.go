@@ -132,6 +132,15 @@ func (w *Webhooks) write(files map[string][]byte) error {
 	return nil
 }
 
+// CheckReplicas returns an error if this machine cannot run several replicas of the program, because
+// all of them would serve webhooks on the same port.
+func (d *Definition) CheckReplicas(replicas int) error {
+	if replicas <= 1 || !d.HasWebhooks() || !d.sharesWebhookPort() {
+		return nil
+	}
+	return fmt.Errorf("program %s serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; set the port in args, env or files with {{.WebhookPort}} or {{.Webhook}}, or run only 1 replica", d.Executable, d.webhookPort(Values{}), replicas)
+}
+
 // reservePort waits until no other run on this machine uses the port of the webhooks. If each
 // replica has a port or an address of its own, reservePort does nothing.
 //
@@ -140,10 +149,10 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 	if !w.definition.sharesWebhookPort() {
 		return nil
 	}
-	port := w.definition.webhookPort(Values{})
-	if replicas > 1 {
-		return fmt.Errorf("program %s serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; set the port in args, env or files with {{.WebhookPort}} or {{.Webhook}}, or run only 1 replica", w.definition.Executable, port, replicas)
+	if err := w.definition.CheckReplicas(replicas); err != nil {
+		return err
 	}
+	port := w.definition.webhookPort(Values{})
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {

@@ -170,6 +170,11 @@ func TestSharedWebhookPort(t *testing.T) {
 	if _, err := ServeWebhooks(t.Context(), d, t.TempDir(), 2); err == nil || !strings.Contains(err.Error(), "so 2 replicas cannot run on one machine") {
 		t.Errorf("error %v; want that two replicas cannot share a port", err)
 	}
+	own := *d
+	own.Args = []string{"--port={{.WebhookPort}}"}
+	if err := errors.Join(d.CheckReplicas(1), own.CheckReplicas(2)); err != nil {
+		t.Errorf("error %v; want that one replica, or replicas with their own ports can run", err)
+	}
 	first, err := ServeWebhooks(t.Context(), d, t.TempDir(), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -56,6 +56,9 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		if err := setOperator(s, &loaded.Scenario); err != nil {
 			return subject.Target{}, err
 		}
+		if err := loaded.Target.Definition().CheckReplicas(s.Subject.Replicas); err != nil {
+			return subject.Target{}, fmt.Errorf("%s: scenario %s: %w", f.subject, s.Name, err)
+		}
 	}
 	return loaded.Target, nil
 }

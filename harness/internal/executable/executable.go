@@ -87,6 +87,9 @@ func checkScript(file io.ReaderAt) error {
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("reading the executable file: %w", err)
 	}
+	if strings.HasSuffix(line, "\r\n") {
+		return fmt.Errorf("found a script whose first line %q ends with a carriage return, which the kernel takes for a part of the interpreter's name; expected line breaks as on Linux", "#!"+strings.TrimSuffix(line, "\n"))
+	}
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return errors.New("found a script whose first line names no interpreter; expected an executable file")

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -144,8 +145,11 @@ func (f *file) validate(document scenario.Document) error {
 		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Subject.Env)) {
-		if name == "" || strings.ContainsRune(name, '=') {
-			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, and without =", name))
+		if name == "" || strings.ContainsRune(name, '=') || strings.ContainsFunc(name, unicode.IsControl) {
+			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, without = and without control characters", name))
+		}
+		if value := f.Subject.Env[name]; strings.ContainsRune(value, 0) {
+			errs = append(errs, document.Errorf("subject.env", "found the value %.80q of %.80q; expected a text without NUL characters", value, name))
 		}
 	}
 	return scenario.JoinErrors(errs...)
