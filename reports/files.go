@@ -113,12 +113,12 @@ func failedWrites(dir string, names []string, reasons []error) error {
 }
 
 // replace writes a file atomically. It writes a temporary file in the same directory, and then
-// renames this file to the path.
-func replace(path string, content []byte) error {
-	unfinished := path + ".new"
+// renames this file to the path target.
+func replace(target string, content []byte) error {
+	unfinished := target + ".new"
 	err := os.WriteFile(unfinished, content, 0o644)
 	if err == nil {
-		err = os.Rename(unfinished, path)
+		err = os.Rename(unfinished, target)
 	}
 	if err != nil {
 		var path *fs.PathError
@@ -129,7 +129,17 @@ func replace(path string, content []byte) error {
 		case errors.As(err, &link):
 			err = link.Err
 		}
-		return errors.Join(err, os.RemoveAll(unfinished))
+		if isDirectory(target) {
+			err = errors.New("found a directory; expected a file")
+		}
+		_ = os.RemoveAll(unfinished) // an error would have the same cause, or none: the file may not exist
+		return err
 	}
 	return nil
+}
+
+// isDirectory reports whether a path is that of a directory.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -86,6 +86,27 @@ func TestWriteRun(t *testing.T) {
 	}
 }
 
+// TestReplaceFails checks that the error has one line without the path, and that no other file
+// remains.
+func TestReplaceFails(t *testing.T) {
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "file"), filepath.Join(dir, "page")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(page, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(file, "page"): "not a directory",
+		page:                        "found a directory; expected a file",
+	} {
+		if err := replace(path, nil); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v; want %s", path, err, want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("found the files %v, error %v; want only the two of the test", entries, err)
+	}
+}
+
 // TestFailedWrites checks that an error says a reason once if all files have this reason.
 func TestFailedWrites(t *testing.T) {
 	full, denied := errors.New("no space left on device"), errors.New("permission denied")
@@ -115,7 +136,7 @@ func TestWriteFilesFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := WriteFiles(dir, samples["one-passed"][0])
-	if want := "writing junit.xml in " + dir + ": file exists"; err == nil || err.Error() != want {
+	if want := "writing junit.xml in " + dir + ": found a directory; expected a file"; err == nil || err.Error() != want {
 		t.Errorf("error %v; want %q", err, want)
 	}
 	for _, name := range []string{"verdicts.json", "summary.md", "report.html"} {

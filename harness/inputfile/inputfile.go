@@ -20,17 +20,25 @@ func Open(path string) (*os.File, error) {
 	// With O_NONBLOCK, opening a pipe without a writer does not block. The flag has no effect on
 	// a regular file.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if info, statErr := os.Stat(path); errors.Is(err, syscall.ENXIO) && statErr == nil { // a socket
+		return nil, irregular(path, info.Mode())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, Reason(err))
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: found %s; expected a regular file", path, Describe(info.Mode()))
+		err = irregular(path, info.Mode())
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// irregular returns the error for a file that is not a regular file.
+func irregular(path string, mode fs.FileMode) error {
+	return fmt.Errorf("%s: found %s; expected a regular file", path, Describe(mode))
 }
 
 // ErrTooLarge means that a file is larger than the caller of [ReadAtMost] accepts.
@@ -130,6 +138,8 @@ func Describe(mode fs.FileMode) string {
 		return "a directory"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
 	case mode&fs.ModeDevice != 0:
 		return "a device"
 	}

@@ -2,6 +2,7 @@ package inputfile
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,14 @@ func TestRead(t *testing.T) {
 	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 3<<30)); err != nil {
 		t.Fatal(err)
 	}
+	socket := filepath.Join(dir, "socket")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
 	for path, want := range map[string]string{
+		socket:                       socket + ": found a socket; expected a regular file",
 		file:                         "",
 		pipe:                         pipe + ": found a pipe; expected a regular file",
 		link:                         link + ": found a pipe; expected a regular file",

@@ -65,7 +65,7 @@ func wrongType(found, place, goType string) string {
 func expectedValue(goType string) string {
 	goType = strings.TrimLeft(goType, "*")
 	for _, known := range []struct{ prefix, text string }{
-		{"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"},
+		{"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
 		{"[]", "a list"}, {"map[", "an object"}, {"struct", "an object"},
 		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
 	} {

@@ -19,6 +19,8 @@ func TestParseErrors(t *testing.T) {
 	}{
 		// Syntax errors
 		{"empty", "", "x.yaml: found an empty file; expected a mapping"},
+		{"empty document first", "---\n---\n" + minimal, "x.yaml:3:1: found a YAML document after an empty one; expected one document per file"},
+		{"empty documents", "---\n---\n# x\n...\n", "x.yaml: found an empty file; expected a mapping"},
 		{"comment only", "# nothing\n", "x.yaml: found an empty file; expected a mapping"},
 		{"unclosed", "name: [a,\n", "x.yaml:1:7: the file is not valid YAML: sequence end token ']' not found"},
 		{"twice", minimal + "name: b\n", `x.yaml:5:1: the file is not valid YAML: mapping key "name" already defined at [1:1]`},

@@ -128,11 +128,18 @@ func parseNode(src *source, data []byte) (*node, error) {
 		}
 		root = doc.Body
 	}
+	if at := textPattern.FindIndex(data); root == nil && at != nil {
+		line := bytes.Count(data[:at[1]], []byte("\n")) + 1
+		return nil, src.errorAt(position{line, 1}, "", "found a YAML document after an empty one; expected one document per file")
+	}
 	if root == nil {
 		return nil, src.errorAt(position{}, "", "found an empty file; expected a mapping")
 	}
 	return src.convert(root, 0)
 }
+
+// textPattern matches the beginning of a document, which is no comment, directive or marker.
+var textPattern = regexp.MustCompile(`(?m)^[ \t]*(?:[^#%\s.-]|-[^-\n])`)
 
 // leadingZeroPattern matches a whole number whose first digit is a superfluous 0, such as 010.
 var leadingZeroPattern = regexp.MustCompile(`^[-+]?0[0-9_]+$`)

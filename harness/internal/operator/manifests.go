@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,10 +85,17 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// remotePattern matches the error of kustomize about a resource that is a URL. Kustomize takes the URL
+// for the path of a file.
+var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
+
 // kustomizeReason returns the text of an error of kustomize. For a missing file, that text says the
 // same several times; kustomizeReason returns it once.
 func kustomizeReason(err error) string {
 	text := inputfile.JSONReason(err)
+	if remotePattern.MatchString(text) {
+		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
+	}
 	if i := strings.LastIndex(text, "lstat "); i >= 0 {
 		return text[i+len("lstat "):]
 	}

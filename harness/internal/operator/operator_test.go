@@ -251,6 +251,7 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "empty/notes.txt", "")
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
 	write(t, dir, "missing/kustomization.yaml", "resources: [none.yaml]\n")
+	write(t, dir, "remote/kustomization.yaml", "resources: [https://example.invalid/x.yaml]\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
@@ -267,6 +268,7 @@ func TestErrors(t *testing.T) {
 		{"definition without name", "subject: {exec: run, manifests: [unnamed.yaml]}", "subject.manifests: found a CustomResourceDefinition without metadata.name; expected a name"},
 		{"definition twice", "subject: {exec: run, manifests: [widgets.yaml, widgets.yaml]}", ":1:33: subject.manifests: found CustomResourceDefinition widgetry.example.com twice; expected each object once"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
+		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
@@ -67,27 +70,72 @@ func Linked(ctx context.Context, tree, dir string) (string, error) {
 // goPackage describes a Go package with controllers under test, as "go list -json" prints the
 // package.
 type goPackage struct {
-	ImportPath, Name string
-	Module           struct{ Dir string }
+	ImportPath, Name, Dir string
+	GoFiles, CgoFiles     []string
+	Module                struct{ Dir string }
 }
 
 // findPackage returns the Go package in the directory dir. It returns an error if gauntlet-virtual
 // cannot import the package. This is so for package main, and for a package outside of a module.
 func findPackage(ctx context.Context, dir string) (goPackage, error) {
 	var found goPackage
-	text, err := output(ctx, dir, "list", "-json=ImportPath,Name,Module", ".")
+	text, err := output(ctx, dir, "list", "-json=ImportPath,Name,Dir,GoFiles,CgoFiles,Module", ".")
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &found)
 	}
 	switch {
+	case err != nil && strings.Contains(err.Error(), "go.mod file not found"):
+		return found, errNoModule
 	case err != nil:
 		return found, err
 	case found.Name == "main":
 		return found, errors.New("found package main, which no program can import; expected a package with the function Run")
 	case found.Module.Dir == "":
-		return found, errors.New("found a package outside of a module; expected a directory with a go.mod file above it")
+		return found, errNoModule
 	}
-	return found, nil
+	return found, found.checkRun()
+}
+
+// errNoModule is the error for a Go package without a module.
+var errNoModule = errors.New("found a package outside of a module; expected a directory with a go.mod file in it or above it")
+
+// checkRun returns an error if the package has no function Run with the right number of parameters
+// and results. It ignores files that it cannot parse. For those, the compiler reports a better error.
+func (g *goPackage) checkRun() error {
+	const expected = "expected the function Run(ctx context.Context, config *rest.Config) error"
+	for _, name := range slices.Concat(g.GoFiles, g.CgoFiles) {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(g.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil
+		}
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.GenDecl:
+				if decl.Tok == token.VAR && declares(decl, "Run") {
+					return nil
+				}
+			case *ast.FuncDecl:
+				if decl.Recv != nil || decl.Name.Name != "Run" {
+					continue
+				}
+				if decl.Type.Params.NumFields() != 2 || decl.Type.Results.NumFields() != 1 {
+					return fmt.Errorf("found the function Run of package %s with %d parameters and %d results; %s", g.ImportPath, decl.Type.Params.NumFields(), decl.Type.Results.NumFields(), expected)
+				}
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("found no function Run in package %s; %s", g.ImportPath, expected)
+}
+
+// declares reports whether a declaration of variables declares the given name.
+func declares(decl *ast.GenDecl, name string) bool {
+	for _, spec := range decl.Specs {
+		if values, ok := spec.(*ast.ValueSpec); ok && slices.ContainsFunc(values.Names, func(i *ast.Ident) bool { return i.Name == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // link builds a copy of the program gauntlet-virtual that contains the Go package g. The package g

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Package is the result of [MainPackage]: a program that was built from a Go main package. The
@@ -86,7 +88,7 @@ func moduleContaining(ctx context.Context, name, version string) (downloadedModu
 			break // no module has only a host name as its path
 		}
 	}
-	return downloadedModule{}, errors.Join(errs...)
+	return downloadedModule{}, inputfile.JoinReasons(errs...)
 }
 
 // build builds a main package of the module. The argument relative is the package's path in the

@@ -74,12 +74,18 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 		if err != nil && !errors.Is(err, io.EOF) {
 			return Cluster{}, fmt.Errorf("reading the output of the background process of the cluster: %w", err)
 		}
-		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
+		return Cluster{}, hostError(string(output))
 	}
 	return Cluster{
 		Name: filepath.Base(o.StateDir), Provider: o.Provider, State: Standing,
 		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir, hosted: true,
 	}, host.Process.Release()
+}
+
+// hostError returns the error that a host process has written to its log. It omits the name of the
+// program, because `gauntlet up` writes this name, too.
+func hostError(log string) error {
+	return errors.New(strings.TrimPrefix(strings.TrimSpace(log), "gauntlet: "))
 }
 
 // Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not nil,

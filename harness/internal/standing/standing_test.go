@@ -185,3 +185,12 @@ func (n *notifier) Write(p []byte) (int, error) {
 	defer n.onWrite()
 	return n.text.Write(p)
 }
+
+// TestHostError checks that the error of a host process does not repeat the name of the program.
+func TestHostError(t *testing.T) {
+	for log, want := range map[string]string{"gauntlet: setting up: x\n": "setting up: x", "panic: x\n": "panic: x", "": ""} {
+		if got := hostError(log).Error(); got != want {
+			t.Errorf("log %q: error %q; want %q", log, got, want)
+		}
+	}
+}
