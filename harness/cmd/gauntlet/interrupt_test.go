@@ -28,3 +28,30 @@ func TestInterruptedPlan(t *testing.T) {
 		})
 	}
 }
+
+// TestInterruptedOutput checks that an interrupt ends a command whose reader does not read.
+func TestInterruptedOutput(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var code int
+	root := newRoot(&code)
+	root.SetOut(blockedWriter{begun: interrupt, end: t.Context().Done()})
+	root.SetArgs([]string{"list", "faults", "-o", "json"})
+	err := runRoot(ctx, root)
+	var unfinished *unfinishedError
+	if !errors.As(err, &unfinished) || err.Error() != "interrupted" {
+		t.Errorf("error %v; want that the command was interrupted", err)
+	}
+}
+
+// blockedWriter is a writer like a pipe whose reader does not read. Write calls the function begun,
+// and returns only after the channel end is closed.
+type blockedWriter struct {
+	begun func()
+	end   <-chan struct{}
+}
+
+func (w blockedWriter) Write(content []byte) (int, error) {
+	w.begun()
+	<-w.end
+	return len(content), nil
+}

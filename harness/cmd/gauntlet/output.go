@@ -87,12 +87,23 @@ func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Write
 	return writeText(cmd, encoded.String())
 }
 
-// writeText writes text to the standard output of a command.
+// writeText writes text to the standard output of a command. An interrupt ends a write that waits,
+// for example for the reader of a pipe.
 func writeText(cmd *cobra.Command, text string) error {
-	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
-		return &unfinishedError{fmt.Errorf("writing the output: %w", err)}
+	write := func() (int, error) {
+		n, err := io.WriteString(cmd.OutOrStdout(), text)
+		if err != nil {
+			err = &unfinishedError{fmt.Errorf("writing the output: %w", err)}
+		}
+		return n, err
 	}
-	return nil
+	var err error
+	if ctx := cmd.Context(); ctx.Err() == nil {
+		_, err = orInterrupted(ctx, write)
+	} else {
+		_, err = write() // the command prints what it did before the interrupt
+	}
+	return err
 }
 
 // terminalWidth returns the width of a terminal in characters. It returns 0 if out is not a
