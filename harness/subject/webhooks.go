@@ -132,8 +132,8 @@ func (w *Webhooks) write(files map[string][]byte) error {
 	return nil
 }
 
-// CheckReplicas returns an error if this machine cannot run several replicas of the program, because
-// all of them would serve webhooks on the same port.
+// CheckReplicas returns an error if this machine cannot run several replicas of the program. All of
+// them would then serve webhooks on the same port.
 func (d *Definition) CheckReplicas(replicas int) error {
 	if replicas <= 1 || !d.HasWebhooks() || !d.sharesWebhookPort() {
 		return nil

@@ -111,8 +111,8 @@ func TestImageThatFails(t *testing.T) {
 	}
 }
 
-// TestImageOverItsProgram checks that the archive never replaces the program that is in it, also if
-// --output is a link to the program.
+// TestImageOverItsProgram checks that the archive never replaces the program in it. --output may also
+// be a link to the program.
 func TestImageOverItsProgram(t *testing.T) {
 	program := file(t, "precious")
 	link := filepath.Join(t.TempDir(), "link")
