@@ -90,19 +90,13 @@ func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Write
 // writeText writes text to the standard output of a command. An interrupt ends a write that waits,
 // for example for the reader of a pipe.
 func writeText(cmd *cobra.Command, text string) error {
-	write := func() (int, error) {
+	_, err := orInterrupted(cmd.Context(), func() (int, error) {
 		n, err := io.WriteString(cmd.OutOrStdout(), text)
 		if err != nil {
 			err = &unfinishedError{fmt.Errorf("writing the output: %w", err)}
 		}
 		return n, err
-	}
-	var err error
-	if ctx := cmd.Context(); ctx.Err() == nil {
-		_, err = orInterrupted(ctx, write)
-	} else {
-		_, err = write() // the command prints what it did before the interrupt
-	}
+	})
 	return err
 }
 
