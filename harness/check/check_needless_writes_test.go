@@ -144,7 +144,9 @@ func TestNeedlessWrites(t *testing.T) {
 			})
 		}},
 		{name: "repeats truncated Endpoints within a second (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
-			truncated := republishes(h, 1, objects.AddressesMax+1, func(o *history.Object) { o.Annotations = map[string]string{objects.OverCapacityAnnotation: "truncated"} })
+			truncated := republishes(h, 1, objects.AddressesMax+1, func(o *history.Object) {
+				o.Annotations = map[string]string{objects.OverCapacityAnnotation: "truncated"}
+			})
 			for range 6 {
 				step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: truncated})
 				step.made = truncated // the API server creates no version for an update without a change
