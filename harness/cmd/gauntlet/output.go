@@ -88,15 +88,22 @@ func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Write
 }
 
 // writeText writes text to the standard output of a command. An interrupt ends a write that waits,
-// for example for the reader of a pipe.
+// for example for the reader of a pipe. After an interrupt, writeText still writes what the command
+// has to say.
 func writeText(cmd *cobra.Command, text string) error {
-	_, err := orInterrupted(cmd.Context(), func() (int, error) {
+	write := func() (int, error) {
 		n, err := io.WriteString(cmd.OutOrStdout(), text)
 		if err != nil {
 			err = &unfinishedError{fmt.Errorf("writing the output: %w", err)}
 		}
 		return n, err
-	})
+	}
+	var err error
+	if cmd.Context().Err() != nil {
+		_, err = write()
+	} else {
+		_, err = orInterrupted(cmd.Context(), write)
+	}
 	return err
 }
 
