@@ -195,6 +195,12 @@ func TestLastLinesIsBounded(t *testing.T) {
 	}
 }
 
+// isStopped reports whether a process is stopped, as after SIGSTOP.
+func isStopped(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && strings.Contains(string(status), "\nState:\tT")
+}
+
 func TestStop(t *testing.T) {
 	for _, tc := range []struct {
 		name, script string
@@ -209,6 +215,9 @@ func TestStop(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := start(t, tc.script)
 			eventually(t, "the process is ready", func() bool { return p.LogTail() == "ready" })
+			if tc.name == "is paused" {
+				eventually(t, "the process is paused", func() bool { return isStopped(p.PID()) })
+			}
 			if err := p.Stop(t.Context(), tc.grace); err != nil {
 				t.Fatal(err)
 			}
