@@ -132,7 +132,7 @@ func replace(target string, content []byte) error {
 		if isDirectory(target) {
 			err = errors.New("found a directory; expected a file")
 		}
-		_ = os.RemoveAll(unfinished) // an error would have the same cause, or none: the file may not exist
+		_ = os.Remove(unfinished) // an error would have the same cause, or none: the file may not exist
 		return err
 	}
 	return nil

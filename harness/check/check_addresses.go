@@ -21,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. It keeps no trigger time of an earlier change. An update has the resourceVersion of the cached Endpoints.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. A write does not repeat last-change-trigger-time if no pod has changed. An update has the resourceVersion of the cached Endpoints.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -106,21 +106,24 @@ func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *
 }
 
 // repeatsTriggerTime reports whether a write wrongly repeats the trigger time of the version before. It
-// is wrong if no pod of the namespace has changed since the process last wrote these Endpoints. A
-// change less than lag (1 s) before that write counts. After a new selector, the result is false,
-// because other pods may have the same time.
+// is wrong if no pod of the namespace has changed since the earliest time at which the process may have
+// decided on its last write of these Endpoints. After a new selector, the result is false, because other
+// pods may have the same time.
 func repeatsTriggerTime(c *call, e *objects.Endpoints) bool {
 	view, state := c.process.view, c.serviceState
 	base := view.endpoints[e.UID]
 	if e.TriggerTime == "" || base == nil || base.Version != e.Version || base.TriggerTime != e.TriggerTime || state.answered == 0 || state.lastWriteFailed {
 		return false
 	}
-	since := state.answered - lag
+	since := state.decidedBefore
 	services := keepSince(state.services, since)
 	for _, each := range services {
 		if s := each.value; s == nil || s.Selector.String() != services[0].value.Selector.String() {
 			return false
 		}
+	}
+	if removed := view.podVersions.removed; len(removed) > 0 && removed[len(removed)-1].since > since {
+		return false
 	}
 	for _, p := range view.pods {
 		versions := view.podVersionsSince[p.UID]

@@ -148,6 +148,24 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 			build: repeatedTrigger(func(h *historyBuilder, _ *history.Object) {
 				h.deliver(h.revise("web", "spec", fields{"sessionAffinity": "None"}))
 			})},
+		{name: "repeats a trigger time after a slow write, during which a pod has changed", want: Pass, build: func(h *historyBuilder) {
+			h.service("web", nil)
+			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			base := *h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil))
+			base.Annotations = map[string]string{objects.TriggerTimeAnnotation: "2001-09-09T01:46:40Z"}
+			update := func(o history.Object) *requestStep {
+				return h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o})
+			}
+			h.wait(3 * time.Second)
+			step := update(base)
+			other := h.podWithAddress(h.pod(nil, "web"), "10.1.0.2", true, nil)
+			h.wait(3 * time.Second)
+			written := *h.commit(history.Modified, base)
+			step.answered(200)
+			h.deliver(&written)
+			written.Body = encoded(fields{"subsets": []any{subset([]any{at(pod, "10.1.0.1"), at(other, "10.1.0.2")}, nil)}})
+			update(written).answered(200)
+		}},
 		{name: "repeats a trigger time after a pod has changed", want: Pass,
 			build: repeatedTrigger(func(h *historyBuilder, pod *history.Object) {
 				h.podWithAddress(pod, "10.1.0.1", false, nil)

@@ -14,7 +14,8 @@ import (
 
 // adoptAndReleaseCheck demands that a controller tries to adopt and release pods before it writes
 // the owner's status. The owner is a ReplicaSet or ReplicationController. The check examines each
-// write of its status.
+// write of its status. It also examines each create of a pod if the process has read the owner from the
+// API server, and the owner may not adopt pods.
 //
 // The check skips a write in four cases:
 //
@@ -25,11 +26,11 @@ import (
 //     may then write a status that it computed before, without a new sync.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
-	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
+	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector. It creates no pods for an owner that could not adopt an orphan in its cache.",
 	Contract:         "ReplicaSet 5, 6",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
-	ExercisedWhen:    "The subject writes the status of a ReplicaSet or ReplicationController that is not terminating, based on the latest version in its cache.",
+	ExercisedWhen:    "The subject writes the status of a ReplicaSet or ReplicationController that is not terminating, based on the latest version in its cache. Or it creates a pod although the owner could not adopt an orphan.",
 	AllowedBehaviors: []string{"inactive-pods", "overlapping-selectors"},
 	New:              newAdoptAndReleaseChecker,
 }
@@ -97,12 +98,12 @@ func (checker *adoptAndReleaseChecker) createsAfterFailedAdoption(m *Model, c *c
 	if !ok || read.mayAdopt(o.UID) {
 		return
 	}
-	checker.exercised++
 	for uid, p := range view.orphans[o.Namespace] {
 		since := view.adoptableOrReleasableSince(uid, o)
 		if !toAdoptOrRelease(o, p) || since == 0 || since > read.sentAt {
 			continue
 		}
+		checker.exercised++
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s created a pod, and could not adopt %s: the API server had %s", o, c.process.name, podName(p), describeRead(read)),
 				"no create of a pod until the owner has adopted the orphan, or the orphan does not match any more")

@@ -107,6 +107,14 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.read(rs, nil)
 			h.create(rs)
 		}},
+		{name: "creates a pod after a read whose reason was a failed status write", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.deliver(h.pod(nil, "web"))
+			h.wait(time.Millisecond)
+			h.updateStatus(rs, counts(0)).answered(409)
+			h.read(rs, nil)
+			h.create(rs)
+		}},
 		{name: "creates a pod for the former owner with the same name", want: Fail, evidence: "the API server had another owner of this name", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(h.pod(nil, "web"))

@@ -143,6 +143,9 @@ func (write *statusWrite) check() []mismatch {
 // checkTransitions compares the lastTransitionTime of each condition. It may change only together
 // with the condition's status.
 func (write *statusWrite) checkTransitions() {
+	if write.from.Version < write.rollout.statusVersion {
+		return // the status in the cache is not the last one that the process wrote
+	}
 	for _, after := range write.written.Status.Conditions {
 		before := write.from.Status.ConditionWithTime(after.Type)
 		write.expect(before.Status != after.Status || before.LastTransitionTime.Equal(after.LastTransitionTime),

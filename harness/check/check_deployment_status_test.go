@@ -215,6 +215,16 @@ func TestDeploymentStatus(t *testing.T) {
 			h.createReplicaSet("web", "v1", 10).answered(403)
 			h.createReplicaSet("web", "v1", 10).answered(403)
 		}},
+		{name: "retries a create of a ReplicaSet while the cache lacks its last status", want: notFailed, build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, rollingUpdate(2, 2))
+			h.wait(2 * time.Second)
+			step := h.writeDeploymentStatus(d, with(sums(0, 0, 0, 0), "conditions", unavailable))
+			step.made = h.revise("web", "status", with(sums(0, 0, 0, 0), "conditions", unavailable))
+			step.answered(200)
+			h.wait(2 * time.Second)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+			h.createReplicaSet("web", "v1", 10).answered(403)
+		}},
 		{name: "retries a create of a ReplicaSet after a conflict", want: NotExercised, build: func(h *historyBuilder) {
 			refusedCreate(h, 600, 409)
 			h.createReplicaSet("web", "v1", 10).answered(403)

@@ -15,7 +15,7 @@ import (
 //   - A controller of ReplicaSets or ReplicationControllers must delete, adopt and release pods only
 //     as the Guarantee says. The check skips a pod that was never in the cache of the process.
 //   - A Deployment controller must read a Deployment from the API server before it adopts a
-//     ReplicaSet for it.
+//     ReplicaSet for it. One read may be followed by several adoptions.
 //   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
 //     object of another controller.
 //
@@ -27,7 +27,7 @@ import (
 // before.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion. A Deployment adopts a ReplicaSet only after such a read. A patch that adopts or releases a pod contains the UID of the pod.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector, and none while their owner is terminating. It adopts only active orphans that match, after it has read the owner from the API server, and with blockOwnerDeletion. A Deployment controller adopts a ReplicaSet only if its last read of the Deployment from the API server returned the same Deployment, and it was not terminating. A patch that adopts or releases a pod contains the UID of the pod.",
 	Contract:         "ReplicaSet 5, Deployment 21",
 	Property:         Safety,
 	Scope:            general,
@@ -54,7 +54,7 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
 	switch {
 	case c == nil:
-	case r.Request != nil && r.Request.Resource == objects.ReplicaSetResource && r.Request.Subresource == "" && m.tested.has(kube.RollsOut):
+	case (r.Request.Verb == "patch" || r.Request.Verb == "update") && r.Request.Resource == objects.ReplicaSetResource && r.Request.Subresource == "" && m.tested.has(kube.RollsOut):
 		checker.adoptsReplicaSet(m, c, r.Request)
 	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod) || !m.tested.reconciles(kube.ReplicaSet) && !m.tested.reconciles(kube.ReplicationController)):
 		checker.deletesNoForeign(m, c)
@@ -145,9 +145,6 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 // terminating. The method skips a ReplicaSet that is no orphan in the cache of the process, and a
 // Deployment that is not in this cache.
 func (checker *ownershipChecker) adoptsReplicaSet(m *Model, c *call, r *history.Request) {
-	if r.Verb != "patch" && r.Verb != "update" {
-		return
-	}
 	view := c.process.view
 	set := view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	change, err := ownershipChangeOf(r)

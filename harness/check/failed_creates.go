@@ -18,8 +18,9 @@ import (
 // failures, its cache may lack this status. So only the first failure of a series counts.
 //
 // The code 409 does not count, because the controller may have to handle a hash collision. A create
-// within lag (1 s) of a new version of the Deployment does not count either. The controller may have
-// read the version before, and then cannot write the status.
+// does not count either if the cache lacks the last status that the process wrote. The same applies if
+// the cache got a new version of the Deployment less than lag (1 s) before. The controller may have read an older version, and then
+// cannot write the status.
 //
 // In a terminating namespace, every create fails, and the controller reports nothing. It also reports
 // nothing for a paused Deployment, and for one without progressDeadlineSeconds.
@@ -63,11 +64,11 @@ func (f failedCreates) recordAnswer(answered *answeredCall) {
 		response.Cause == string(corev1.NamespaceTerminatingCause) || isRetriedByClient(response) {
 		return
 	}
-	reports := func(d *objects.Deployment) bool {
-		return d.ProgressDeadline != 0 && !d.Paused && !d.Terminating && d.Status.Condition(objects.ProgressingCondition).Reason != objects.ReplicaSetCreateErrorReason
-	}
 	if answered.rollout.changing(answered.sentAt) {
 		return
+	}
+	reports := func(d *objects.Deployment) bool {
+		return d.ProgressDeadline != 0 && !d.Paused && !d.Terminating && d.Status.Condition(objects.ProgressingCondition).Reason != objects.ReplicaSetCreateErrorReason
 	}
 	deployments := answered.scaling.deployments
 	f[answered.queueKey] = len(deployments) > 0 && every(deployments, reports)

@@ -215,9 +215,12 @@ type process struct {
 	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
 	// lastReads contains the last answered GET request of the process for each ReplicaSet,
-	// ReplicationController and Deployment.
+	// ReplicationController and Deployment. A GET within lag (1 s) of a failed write of the same object
+	// is not contained, because that write may be its reason.
 	lastReads map[objectName]lastRead
-	lease     leaseHolder
+	// failedWrites contains when the last write of each of these objects failed.
+	failedWrites map[objectName]time.Duration
+	lease        leaseHolder
 	// leaseFailed is true in two cases, in which the leader may exit:
 	//
 	//   - A request for a lease failed with a status other than 404 and 409.
@@ -272,9 +275,10 @@ type call struct {
 	// cache contained. It is nil if the cache contained no version of the pod that the controller
 	// may have acted on.
 	pod *objects.Pod
-	// reads names the ReplicaSet, ReplicationController or Deployment that the request reads from the
-	// API server. It is the zero value for other requests.
-	reads objectName
+	// object names the ReplicaSet, ReplicationController or Deployment of a get, create, update or patch,
+	// without a subresource other than the status. It is the zero value for other requests.
+	object objectName
+	reads  bool // true if the request is a get of that object
 	// ownershipChange says whether the request adopts or releases the pod. It is empty unless the
 	// verb is callAdoptOrRelease.
 	ownershipChange ownershipChange
@@ -629,4 +633,7 @@ type serviceState struct {
 	// may have read the Endpoints from the API server before the next write.
 	answered        time.Duration
 	lastWriteFailed bool
+	// decided is the earliest time at which the process may have decided on its last write of the
+	// Endpoints, and decidedBefore that of the write before.
+	decided, decidedBefore time.Duration
 }

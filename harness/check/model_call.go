@@ -23,8 +23,11 @@ func (p *process) classify(c *call, r *history.Request) {
 	if kind != nil && !p.tested.reconciles(kind.Name) {
 		kind = nil
 	}
-	if r.Verb == "get" && (kind != nil || r.Resource == objects.DeploymentResource) {
-		c.reads = objectName{r.Resource, r.Namespace, r.Name}
+	if (kind != nil || r.Resource == objects.DeploymentResource) && (r.Subresource == "" || r.Subresource == "status" && r.Verb != "get") {
+		c.object, c.reads = objectName{r.Resource, r.Namespace, r.Name}, r.Verb == "get"
+		if r.Verb == "create" && r.Object != nil {
+			c.object.name = r.Object.Name
+		}
 	}
 	switch {
 	case p.tested.has(kube.RollsOut) && (r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r)):
@@ -240,7 +243,11 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 		return
 	}
 	c.serviceState = p.serviceState(objectName{objects.ServiceResource, r.Namespace, name})
-	c.serviceState.recordWrite(p, c.sentAt)
+	var base history.Version
+	if r.Object != nil {
+		base = r.Object.Version
+	}
+	c.serviceState.recordWrite(p, c.sentAt, base)
 	c.queueKey = workQueueKey{process: p, service: c.serviceState.name}
 	if r.Verb == "create" {
 		c.key += name

@@ -2,6 +2,7 @@ package check
 
 import (
 	"maps"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +52,7 @@ func newProcess(name string, d *objects.Decoder, tested *testedControllers, sett
 
 		deleting:  map[types.UID]*ownerState{},
 		liveReads: map[types.UID]liveRead{},
-		lastReads: map[objectName]lastRead{},
+		lastReads: map[objectName]lastRead{}, failedWrites: map[objectName]time.Duration{},
 	}
 }
 
@@ -157,12 +158,8 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
 		p.recordLiveRead(r.Object, at)
 	}
-	if c.reads != (objectName{}) && (r.OK() && r.Object != nil || r.Code == 404) {
-		read := lastRead{sentAt: c.sentAt}
-		if r.OK() {
-			read.uid, read.terminating = r.Object.UID, r.Object.Terminating()
-		}
-		p.lastReads[c.reads] = read
+	if c.object != (objectName{}) {
+		p.recordObjectAnswer(c, r, at)
 	}
 	switch {
 	case c.ownerState != nil:
@@ -171,6 +168,21 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 		p.recordRolloutAnswer(c, r, at)
 	case c.serviceState != nil:
 		c.serviceState.recordAnswer(r, at)
+	}
+}
+
+// recordObjectAnswer records the response to a read or write of a ReplicaSet, ReplicationController or
+// Deployment; see process.lastReads.
+func (p *process) recordObjectAnswer(c *call, r *history.Response, at time.Duration) {
+	failedAt, failed := p.failedWrites[c.object]
+	switch {
+	case !c.reads && !r.OK():
+		p.failedWrites[c.object] = at
+	case !c.reads || failed && c.sentAt-failedAt < lag:
+	case r.OK() && r.Object != nil:
+		p.lastReads[c.object] = lastRead{sentAt: c.sentAt, uid: r.Object.UID, terminating: r.Object.Terminating()}
+	case r.Code == http.StatusNotFound:
+		p.lastReads[c.object] = lastRead{sentAt: c.sentAt}
 	}
 }
 

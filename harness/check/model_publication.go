@@ -110,9 +110,12 @@ func (state *serviceState) earliestDecision(base history.Version) time.Duration 
 // The process was last idle (sent nothing for a while) before the time in its field idleUntil. By
 // then it had sent or dropped every write that it had decided on. recordWrite therefore moves the
 // start of the recent window (decisionWindow.from) to lag (1 s) before idleUntil.
-func (state *serviceState) recordWrite(p *process, at time.Duration) {
+//
+// The parameter base is the resourceVersion in the request, or 0.
+func (state *serviceState) recordWrite(p *process, at time.Duration, base history.Version) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
+	state.decidedBefore, state.decided = state.decided, state.earliestDecision(base)
 }
 
 // recordAnswer records the response to a write of the Endpoints. If client-go resends the write

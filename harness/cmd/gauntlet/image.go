@@ -28,12 +28,12 @@ const imageDefault = "localhost/workload-controller-manager:dev"
 
 // imageFlags has the values of the flags of "gauntlet image".
 type imageFlags struct {
-	spec                     image.Spec
-	output                   string
-	labels                   map[string]string
-	fleet, push              bool
-	withVirtual, withObjects bool     // with fleet: also the programs of the provider virtual and of object stores
-	programs                 []string // with fleet: the directories with gauntlet's programs; empty for that of the running gauntlet
+	spec                         image.Spec
+	output                       string
+	labels                       map[string]string
+	fleet, push                  bool
+	withVirtual, withObjectStore bool     // with fleet: also the programs of the provider virtual and of object stores
+	programs                     []string // with fleet: the directories with gauntlet's programs; empty for that of the running gauntlet
 }
 
 func newImage() *cobra.Command {
@@ -69,7 +69,7 @@ the credentials of "docker login".`,
 	f.StringVar(&flags.spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
 	f.BoolVar(&flags.fleet, "fleet", false, "put the programs of a fleet into the image")
 	f.BoolVar(&flags.withVirtual, "virtual", false, "with --fleet, also put the program of the provider virtual into the image")
-	f.BoolVar(&flags.withObjects, "object-store", false, "with --fleet, also put the program for \"gauntlet fleet run --store\" into the image")
+	f.BoolVar(&flags.withObjectStore, "object-store", false, "with --fleet, also put the program for \"gauntlet fleet run --store\" into the image")
 	f.StringArrayVar(&flags.programs, "programs", nil, "with --fleet, a `directory` with gauntlet and our controllers; repeat it for several architectures (default: the directory of this gauntlet)")
 	f.BoolVar(&flags.push, "push", false, "send the image to its registry; write no archive")
 	f.StringToStringVar(&flags.labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
@@ -162,7 +162,7 @@ func (f *imageFlags) check(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("image: found the argument %q and --fleet; use one of them", args[0])
 	case !f.fleet && len(args) == 0:
 		return errors.New("image: found no argument; expected BINARY, or --fleet")
-	case !f.fleet && (f.withVirtual || f.withObjects || len(f.programs) > 0):
+	case !f.fleet && (f.withVirtual || f.withObjectStore || len(f.programs) > 0):
 		return errors.New("image: found --virtual, --object-store or --programs without --fleet; add --fleet, or omit them")
 	case len(f.programs) > 1 && !f.push:
 		return errors.New("image: found --programs several times without --push; an archive has one architecture: add --push, or write an archive for each")
@@ -192,25 +192,39 @@ func (f *imageFlags) fleetSpecs(cmd *cobra.Command) ([]image.Spec, error) {
 		spec, err := f.fleetSpec(cmd.Context(), gauntlet, ours)
 		return []image.Spec{spec}, err
 	}
+	if err := f.checkDirectories(); err != nil {
+		return nil, fmt.Errorf("--programs: %w", err)
+	}
 	var specs []image.Spec
-	directories := map[string]string{} // by architecture
 	for _, dir := range f.programs {
-		gauntlet := filepath.Join(dir, "gauntlet")
-		architecture, err := image.Architecture(gauntlet)
-		if err != nil {
-			return nil, fmt.Errorf("--programs: %w", err)
-		}
-		if other, twice := directories[architecture]; twice {
-			return nil, fmt.Errorf("--programs: found programs for %s in %s and in %s; expected another architecture in each directory", architecture, other, dir)
-		}
-		directories[architecture] = dir
-		spec, err := f.fleetSpec(cmd.Context(), gauntlet, filepath.Join(dir, setup.WorkloadControllerManager))
+		spec, err := f.fleetSpec(cmd.Context(), filepath.Join(dir, "gauntlet"), filepath.Join(dir, setup.WorkloadControllerManager))
 		if err != nil {
 			return nil, err
 		}
 		specs = append(specs, spec)
 	}
 	return specs, nil
+}
+
+// checkDirectories returns an error if a directory of --programs lacks a program. Two directories must
+// not have programs for the same architecture. It runs before the other programs are built.
+func (f *imageFlags) checkDirectories() error {
+	directories := map[string]string{} // by architecture
+	for _, dir := range f.programs {
+		architecture, err := image.Architecture(filepath.Join(dir, "gauntlet"))
+		if err != nil {
+			return err
+		}
+		if other, twice := directories[architecture]; twice {
+			return fmt.Errorf("found programs for %s in %s and in %s; expected another architecture in each directory", architecture, other, dir)
+		}
+		directories[architecture] = dir
+		ours := filepath.Join(dir, setup.WorkloadControllerManager)
+		if err := executable.CheckFor(ours, architecture); err != nil {
+			return fmt.Errorf("%s: %w", ours, err)
+		}
+	}
+	return nil
 }
 
 // fleetSpec returns the image with the programs that the pods of "gauntlet fleet" run. The arguments
@@ -227,7 +241,7 @@ func (f *imageFlags) fleetSpec(ctx context.Context, gauntlet, ours string) (imag
 	for _, other := range []struct {
 		wanted       bool
 		name, target string
-	}{{f.withVirtual, virtual.Program, "virtual"}, {f.withObjects, objectstore.Program, "objectstore"}} {
+	}{{f.withVirtual, virtual.Program, "virtual"}, {f.withObjectStore, objectstore.Program, "objectstore"}} {
 		if !other.wanted {
 			continue
 		}

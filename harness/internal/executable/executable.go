@@ -37,7 +37,7 @@ var machines = map[string][]elf.Machine{
 func Check(path string) error { return CheckFor(path, runtime.GOARCH) }
 
 // CheckFor is like Check for a machine of another architecture, such as "arm64". The argument has
-// the values of GOARCH. The machine's interpreters are not checked.
+// the values of GOARCH. Dynamic linkers and emulators of this machine do not count then.
 func CheckFor(path, architecture string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -56,13 +56,18 @@ func CheckFor(path, architecture string) error {
 		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	}
 	defer file.Close()
-	return check(file, architecture, "/proc/sys/fs/binfmt_misc")
+	formats := "/proc/sys/fs/binfmt_misc"
+	if architecture != runtime.GOARCH {
+		formats = ""
+	}
+	return check(file, architecture, formats)
 }
 
 // check returns an error if the kernel of a machine cannot run a file with this content.
 //
 // The kernel may run additional file formats, for example through an emulator. The argument formats
-// is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests.
+// is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests. It is empty for
+// another machine than this one.
 func check(file io.ReaderAt, architecture, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)
@@ -115,7 +120,7 @@ func checkELF(source io.ReaderAt, architecture string) error {
 		return fmt.Errorf("found an ELF file of type %s; expected an executable file", file.Type)
 	}
 	linker, dynamic := DynamicLinker(file)
-	if !dynamic || linker == "" {
+	if !dynamic || linker == "" || architecture != runtime.GOARCH {
 		return nil
 	}
 	if _, err := os.Stat(linker); err != nil {
