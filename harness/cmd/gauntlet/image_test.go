@@ -171,8 +171,10 @@ func TestImageWithoutProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "gauntlet"), gauntlet, 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"gauntlet", "workload-controller-manager"} {
+		if err := os.WriteFile(filepath.Join(dir, name), gauntlet, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err = command(t, "image", "--fleet", "--virtual", "--programs="+dir, "--output="+filepath.Join(dir, "image.tar"))
 	if err == nil || exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "gauntlet-virtual: no such file or directory; expected an executable file; run `make virtual`") {
