@@ -95,7 +95,7 @@ func (checker *adoptAndReleaseChecker) createsAfterFailedAdoption(m *Model, c *c
 		return
 	}
 	read, ok := c.process.lastReads[objectName{o.Resource, o.Namespace, o.Name}]
-	if !ok || read.mayAdopt(o.UID) {
+	if !ok || read.afterFailure || read.mayAdopt(o.UID) {
 		return
 	}
 	for uid, p := range view.orphans[o.Namespace] {

@@ -215,8 +215,7 @@ type process struct {
 	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
 	// lastReads contains the last answered GET request of the process for each ReplicaSet,
-	// ReplicationController and Deployment. A GET within lag (1 s) of a failed write of the same object
-	// is not contained, because that write may be its reason.
+	// ReplicationController and Deployment.
 	lastReads map[objectName]lastRead
 	// failedWrites contains when the last write of each of these objects failed.
 	failedWrites map[objectName]time.Duration

@@ -24,6 +24,9 @@ type lastRead struct {
 	sentAt      time.Duration // when the request was sent, on the clock of the process
 	uid         types.UID     // the UID of the returned object; empty if the object did not exist
 	terminating bool          // true if the returned object had a deletionTimestamp
+	// afterFailure is true if a write of the same object failed less than lag (1 s) before. That failure
+	// may be the reason for the request, and not an adoption.
+	afterFailure bool
 }
 
 // mayAdopt reports whether an owner with the given UID may adopt objects, according to the last read.
@@ -175,14 +178,15 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 // Deployment; see process.lastReads.
 func (p *process) recordObjectAnswer(c *call, r *history.Response, at time.Duration) {
 	failedAt, failed := p.failedWrites[c.object]
+	read := lastRead{sentAt: c.sentAt, afterFailure: failed && c.sentAt-failedAt < lag}
 	switch {
 	case !c.reads && !r.OK():
 		p.failedWrites[c.object] = at
-	case !c.reads || failed && c.sentAt-failedAt < lag:
-	case r.OK() && r.Object != nil:
-		p.lastReads[c.object] = lastRead{sentAt: c.sentAt, uid: r.Object.UID, terminating: r.Object.Terminating()}
-	case r.Code == http.StatusNotFound:
-		p.lastReads[c.object] = lastRead{sentAt: c.sentAt}
+	case c.reads && r.OK() && r.Object != nil:
+		read.uid, read.terminating = r.Object.UID, r.Object.Terminating()
+		p.lastReads[c.object] = read
+	case c.reads && r.Code == http.StatusNotFound:
+		p.lastReads[c.object] = read
 	}
 }
 
