@@ -113,7 +113,7 @@ func checkSearchDirectory(dir string) error { return checkOwnDirectory("dir", di
 func checkCampaignDirectory(dir string) error { return checkOwnDirectory("out", dir, failuresName) }
 
 // checkOwnDirectory returns an error if a command cannot write its reports to a directory. The
-// directory is valid if it has the file named own, which only the same command writes.
+// directory is valid if it has the file named own, which such a command has written.
 func checkOwnDirectory(flag, dir, own string) error {
 	if err := checkDirectory(flag, dir); err != nil {
 		return err
