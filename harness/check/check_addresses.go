@@ -56,7 +56,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 		return // the API server rejects Endpoints that cannot be decoded
 	}
 	checker.checkMetadata(m, r.Request, e)
-	since := state.earliestDecision(e.Version)
+	since := state.decided
 	wrong, expected := "", ""
 	for _, each := range keepSince(state.services, since) {
 		if s := each.value; s != nil && s.Managed() {

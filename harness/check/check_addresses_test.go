@@ -96,10 +96,10 @@ func TestAddresses(t *testing.T) {
 }
 
 // repeatedTrigger builds two writes of Endpoints with the same trigger time. Between them, the function
-// change runs with the only pod.
-func repeatedTrigger(change func(*historyBuilder, *history.Object)) func(*historyBuilder) {
+// change runs with the Service and its only pod.
+func repeatedTrigger(change func(h *historyBuilder, service, pod *history.Object)) func(*historyBuilder) {
 	return func(h *historyBuilder) {
-		h.service("web", nil)
+		service := h.service("web", nil)
 		pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 		write := func(base history.Object) *history.Object {
 			base.Annotations = map[string]string{objects.TriggerTimeAnnotation: "2001-09-09T01:46:40Z"}
@@ -112,7 +112,7 @@ func repeatedTrigger(change func(*historyBuilder, *history.Object)) func(*histor
 		}
 		written := write(*h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil)))
 		h.wait(3 * time.Second)
-		change(h, pod)
+		change(h, service, pod)
 		write(*written)
 	}
 }
@@ -145,8 +145,8 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 			h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
 		{name: "repeats a trigger time after a change of the Service", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:40Z"`,
-			build: repeatedTrigger(func(h *historyBuilder, _ *history.Object) {
-				h.deliver(h.revise("web", "spec", fields{"sessionAffinity": "None"}))
+			build: repeatedTrigger(func(h *historyBuilder, service, _ *history.Object) {
+				h.deliver(h.commit(history.Modified, edited(*service, "spec", fields{"sessionAffinity": "None"})))
 			})},
 		{name: "repeats a trigger time after a slow write, during which a pod has changed", want: Pass, build: func(h *historyBuilder) {
 			h.service("web", nil)
@@ -167,7 +167,7 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 			update(written).answered(200)
 		}},
 		{name: "repeats a trigger time after a pod has changed", want: Pass,
-			build: repeatedTrigger(func(h *historyBuilder, pod *history.Object) {
+			build: repeatedTrigger(func(h *historyBuilder, _, pod *history.Object) {
 				h.podWithAddress(pod, "10.1.0.1", false, nil)
 				h.podWithAddress(pod, "10.1.0.1", true, nil)
 			})},

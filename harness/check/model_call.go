@@ -202,10 +202,7 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	c.rollout.callAnswered(at)
 	c.rollout.recordOutcome(r, c.sentAt, at)
 	if c.verb == callStatus && r.OK() {
-		c.rollout.recordStatusWrite(c.sentAt, at)
-		if r.Object != nil {
-			c.rollout.statusVersion = r.Object.Version
-		}
+		c.rollout.recordStatusWrite(r, c.sentAt, at)
 	}
 	if c.holders != nil && r.Code == http.StatusConflict {
 		c.holders.rejectedAt = at

@@ -140,9 +140,12 @@ func (r *rolloutState) hasSeen(at history.Version) {
 // A sync writes the status at most twice. If this write is the second one of its sync, later
 // requests belong to a new sync. If it is the first one, its sync began after the previous status
 // write. The recent window therefore begins lag (1 s) before the response to that previous write.
-func (r *rolloutState) recordStatusWrite(sentAt, at time.Duration) {
+func (r *rolloutState) recordStatusWrite(answer *history.Response, sentAt, at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt, r.statusSentAt = at, sentAt
+	if answer.Object != nil {
+		r.statusVersion = answer.Object.Version
+	}
 }
 
 // changing reports whether a sync that sent a request at the given time may have read an outdated

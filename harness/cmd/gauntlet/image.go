@@ -189,15 +189,20 @@ func (f *imageFlags) fleetSpecs(cmd *cobra.Command) ([]image.Spec, error) {
 		if err != nil {
 			return nil, &unfinishedError{err}
 		}
-		spec, err := f.fleetSpec(cmd.Context(), gauntlet, ours)
+		architecture, err := image.Architecture(gauntlet)
+		if err != nil {
+			return nil, err
+		}
+		spec, err := f.fleetSpec(cmd.Context(), architecture, gauntlet, ours)
 		return []image.Spec{spec}, err
 	}
-	if err := f.checkDirectories(); err != nil {
+	architectures, err := f.checkDirectories()
+	if err != nil {
 		return nil, fmt.Errorf("--programs: %w", err)
 	}
 	var specs []image.Spec
-	for _, dir := range f.programs {
-		spec, err := f.fleetSpec(cmd.Context(), filepath.Join(dir, "gauntlet"), filepath.Join(dir, setup.WorkloadControllerManager))
+	for i, dir := range f.programs {
+		spec, err := f.fleetSpec(cmd.Context(), architectures[i], filepath.Join(dir, "gauntlet"), filepath.Join(dir, setup.WorkloadControllerManager))
 		if err != nil {
 			return nil, err
 		}
@@ -206,37 +211,34 @@ func (f *imageFlags) fleetSpecs(cmd *cobra.Command) ([]image.Spec, error) {
 	return specs, nil
 }
 
-// checkDirectories returns an error if a directory of --programs lacks a program. Two directories must
-// not have programs for the same architecture. It runs before the other programs are built.
-func (f *imageFlags) checkDirectories() error {
+// checkDirectories returns the architecture of the programs in each directory of --programs. It returns
+// an error if a directory lacks a program. Two directories must not have programs for the same
+// architecture. It runs before the other programs are built.
+func (f *imageFlags) checkDirectories() (architectures []string, err error) {
 	directories := map[string]string{} // by architecture
 	for _, dir := range f.programs {
 		architecture, err := image.Architecture(filepath.Join(dir, "gauntlet"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if other, twice := directories[architecture]; twice {
-			return fmt.Errorf("found programs for %s in %s and in %s; expected another architecture in each directory", architecture, other, dir)
+			return nil, fmt.Errorf("found programs for %s in %s and in %s; expected another architecture in each directory", architecture, other, dir)
 		}
-		directories[architecture] = dir
+		directories[architecture], architectures = dir, append(architectures, architecture)
 		ours := filepath.Join(dir, setup.WorkloadControllerManager)
 		if err := executable.CheckFor(ours, architecture); err != nil {
-			return fmt.Errorf("%s: %w", ours, err)
+			return nil, fmt.Errorf("%s: %w", ours, err)
 		}
 	}
-	return nil
+	return architectures, nil
 }
 
 // fleetSpec returns the image with the programs that the pods of "gauntlet fleet" run. The arguments
 // gauntlet and ours are the paths of gauntlet and of our controllers. fleetSpec builds the programs
 // of the control plane if they are missing. The programs of the provider virtual and of object
-// stores must be beside gauntlet.
-func (f *imageFlags) fleetSpec(ctx context.Context, gauntlet, ours string) (image.Spec, error) {
+// stores must be beside gauntlet. All programs are for the given architecture.
+func (f *imageFlags) fleetSpec(ctx context.Context, architecture, gauntlet, ours string) (image.Spec, error) {
 	spec := f.spec
-	architecture, err := image.Architecture(gauntlet)
-	if err != nil {
-		return spec, err
-	}
 	var others []string
 	for _, other := range []struct {
 		wanted       bool
