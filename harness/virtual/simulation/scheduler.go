@@ -149,13 +149,17 @@ func (s *scheduler) assign(ctx context.Context) {
 			ObjectMeta: metav1.ObjectMeta{Name: p.pod.Name, Namespace: p.pod.Namespace, UID: p.pod.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 		}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			p.retryAt = time.Now().Add(min(backoffMin<<min(p.refusals, 10), backoffMax))
-			p.refusals++
-			s.explain(ctx, p, corev1.PodReasonSchedulerError, err.Error())
+		if err == nil || apierrors.IsNotFound(err) {
+			delete(s.pending, p.pod.UID)
 			continue
 		}
-		delete(s.pending, p.pod.UID)
+		p.retryAt = time.Now().Add(min(backoffMin<<min(p.refusals, 10), backoffMax))
+		p.refusals++
+		// The API server reports every error as a conflict, also that etcd is down. If another client
+		// has deleted or bound the pod, an event will remove the pod from s.pending.
+		if !apierrors.IsConflict(err) {
+			s.explain(ctx, p, corev1.PodReasonSchedulerError, err.Error())
+		}
 	}
 }
 
