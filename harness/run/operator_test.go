@@ -22,6 +22,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -76,7 +77,8 @@ settle: {within: 30s, quiet: 1s}
 `
 
 // TestOperator runs an operator that a subject file describes. The operator has only the
-// permissions of its roles, and its claims are bound to simulated volumes.
+// permissions of its roles, and its claims are bound to simulated volumes. Where the machine permits
+// it, the operator uses the configuration that a program in a cluster has.
 func TestOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -121,7 +123,10 @@ func TestOperator(t *testing.T) {
 
 // operatorMain runs the operator until the process ends.
 func operatorMain(ctx context.Context) error {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	config, err := rest.InClusterConfig()
+	if process.MountsSupported() != nil {
+		config, err = clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	}
 	if err != nil {
 		return err
 	}

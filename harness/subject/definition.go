@@ -36,6 +36,10 @@ type Definition struct {
 	// Files maps names of files to their contents, which are templates. Each replica has the files
 	// in its directory {{.Files}}.
 	Files map[string]string
+	// Volumes are the files that the program finds at fixed paths. Each replica also finds the files
+	// of a ServiceAccount. Both need a machine that permits mount namespaces; elsewhere, the program
+	// finds none of these files.
+	Volumes []Volume
 	// Namespace is the namespace of the program's own objects, such as its Lease. gauntlet creates
 	// the namespace if necessary. Empty means [LeaseNamespace].
 	Namespace string
@@ -115,18 +119,30 @@ func Operator(d Definition) (Target, error) {
 	if _, _, err := d.command(Values{}); err != nil {
 		return Target{}, err
 	}
-	for name, text := range d.Files {
-		if !filepath.IsLocal(name) || filepath.Base(name) != name {
-			return Target{}, &FieldError{"files", fmt.Errorf("found the name %q; expected the name of a file without a directory", name)}
-		}
-		if len(name) > fileNameMax || strings.ContainsRune(name, 0) {
-			return Target{}, &FieldError{"files", fmt.Errorf("found the name %.80q of %d bytes; expected the name of a file: at most %d bytes, without NUL characters", name, len(name), fileNameMax)}
-		}
-		if _, err := expand(text, Values{}); err != nil {
-			return Target{}, &FieldError{"files", fmt.Errorf("%s: %w", name, err)}
-		}
+	if err := checkFiles(d.Files); err != nil {
+		return Target{}, &FieldError{"files", err}
+	}
+	if err := d.checkVolumes(); err != nil {
+		return Target{}, err
 	}
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
+}
+
+// checkFiles returns an error for a name that a directory cannot have, and for a content that is not a
+// valid template.
+func checkFiles(files map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return fmt.Errorf("found the name %q; expected the name of a file without a directory", name)
+		}
+		if len(name) > fileNameMax || strings.ContainsRune(name, 0) {
+			return fmt.Errorf("found the name %.80q of %d bytes; expected the name of a file: at most %d bytes, without NUL characters", name, len(name), fileNameMax)
+		}
+		if _, err := expand(files[name], Values{}); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Command returns the [Target] for an executable with flags of its own. Its replicas get all
@@ -173,16 +189,22 @@ func (d *Definition) writeFiles(values Values) error {
 	if len(d.Files) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(values.Files, 0o700); err != nil {
+	values.Namespace = d.Namespace
+	return writeTemplates(values.Files, d.Files, values)
+}
+
+// writeTemplates writes files to the directory dir, which it creates. The argument files maps their
+// names to their contents, which are templates.
+func writeTemplates(dir string, files map[string]string, values Values) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	values.Namespace = d.Namespace
-	for name, text := range d.Files {
+	for name, text := range files {
 		content, err := expand(text, values)
 		if err != nil {
-			return fmt.Errorf("files.%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(values.Files, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,8 @@ func (l Local) Launcher() Launcher {
 			Path:    l.Executable,
 			Args:    files.args,
 			Env:     append([]string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + files.kubeconfig}, files.env...),
+			Mounts:  files.mounts,
+			Root:    files.root,
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
@@ -78,26 +80,28 @@ type replicaFiles struct {
 	serving    *Serving // nil if the replica has no debug endpoint
 	args       []string
 	env        []string // environment variables from a [Definition], as NAME=VALUE
+	// mounts are the files that the program finds at fixed paths, and root is an empty directory; see
+	// [process.Spec].
+	mounts []process.Mount
+	root   string
 }
 
 // files creates a replica's kubeconfig and serving certificate in the state directory. It also
 // computes the replica's arguments and environment variables.
-func (l Local) files(replica string) (files replicaFiles, err error) {
-	if files.kubeconfig, err = l.route(replica); err != nil {
+func (l Local) files(replica string) (replicaFiles, error) {
+	config := l.Cluster.Config(cluster.Subject)
+	if err := l.Route(replica, config); err != nil {
+		return replicaFiles{}, fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
+	}
+	files := replicaFiles{kubeconfig: filepath.Join(l.StateDir, replica+".kubeconfig")}
+	if err := cluster.WriteKubeconfig(files.kubeconfig, config); err != nil {
 		return files, err
 	}
-	if definition := l.Target.definition; definition != nil {
-		values, err := valuesOf(replica, files.kubeconfig, l.Webhooks.dir, filepath.Join(l.StateDir, replica+".files"))
-		if err != nil {
-			return files, err
-		}
-		if err := definition.writeFiles(values); err != nil {
-			return files, err
-		}
-		l.Webhooks.add(replica, net.JoinHostPort(values.Address, strconv.Itoa(definition.webhookPort(values))))
-		files.args, files.env, err = definition.command(values)
+	if l.Target.definition != nil {
+		err := l.addOperatorFiles(&files, replica, config)
 		return files, err
 	}
+	var err error
 	if l.ServesDebug {
 		files.serving, err = newServing(l.StateDir, replica)
 	}
@@ -105,15 +109,33 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 	return files, err
 }
 
-// route writes a replica's kubeconfig file and returns the path. l.Route determines to which server
-// the kubeconfig connects.
-func (l Local) route(replica string) (string, error) {
-	config := l.Cluster.Config(cluster.Subject)
-	if err := l.Route(replica, config); err != nil {
-		return "", fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
+// addOperatorFiles creates the files of a replica of a target from [Operator], and computes its
+// arguments, environment variables and mounts. The argument config is the configuration of the
+// replica's clients.
+func (l Local) addOperatorFiles(files *replicaFiles, replica string, config *rest.Config) error {
+	definition := l.Target.definition
+	values, err := valuesOf(replica, files.kubeconfig, l.Webhooks.dir, filepath.Join(l.StateDir, replica+".files"))
+	if err != nil {
+		return err
 	}
-	kubeconfig := filepath.Join(l.StateDir, replica+".kubeconfig")
-	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)
+	if err := definition.writeFiles(values); err != nil {
+		return err
+	}
+	l.Webhooks.add(replica, net.JoinHostPort(values.Address, strconv.Itoa(definition.webhookPort(values))))
+	if files.args, files.env, err = definition.command(values); err != nil || process.MountsSupported() != nil {
+		return err
+	}
+	files.root = filepath.Join(l.StateDir, replica+".root")
+	if err := os.MkdirAll(files.root, 0o700); err != nil {
+		return err
+	}
+	account, env, err := writeAccount(filepath.Join(l.StateDir, replica+".account"), definition.Namespace, config)
+	if err != nil {
+		return err
+	}
+	files.mounts, err = definition.writeVolumes(filepath.Join(l.StateDir, replica+".volumes"), values, l.StateDir, l.Executable)
+	files.mounts, files.env = append(files.mounts, account), append(env, files.env...)
+	return err
 }
 
 // local is an [Instance] whose process runs on this machine.

@@ -24,6 +24,8 @@ type process struct {
 	// secret is the name of the Secret with the serving certificate. It is empty if the Deployment
 	// does not mount such a Secret.
 	secret string
+	// mounts are the mounts of the container that have a volume.
+	mounts []volumeMount
 }
 
 // processOf returns how a Deployment runs the program with the controllers. It reads the arguments,
@@ -42,8 +44,14 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	for _, port := range container.Ports {
 		p.ports[port.Name] = int(port.ContainerPort)
 	}
+	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
 	var directories []string
-	p.secret, directories = certificateMounts(container, d.Spec.Template.Spec.Volumes)
+	for _, m := range p.mounts {
+		if m.hasCertificates() {
+			p.secret = cmp.Or(p.secret, m.volume.Secret.SecretName)
+			directories = append(directories, m.MountPath)
+		}
+	}
 	for _, variable := range container.Env {
 		if value, ok := valueOf(variable); ok {
 			p.env[variable.Name] = inCertificates(value, directories)
@@ -56,22 +64,6 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 		p.args = append(p.args, inCertificates(listenOnReplicaAddress(arg), directories))
 	}
 	return p, nil
-}
-
-// certificateMounts returns the directories in which a container mounts certificates. The result
-// secret is the name of the first Secret among these mounts, or "" if there is none. A mounted
-// Secret has certificates if the Secret's name or the directory contains "cert".
-func certificateMounts(container corev1.Container, volumes []corev1.Volume) (secret string, directories []string) {
-	for _, mount := range container.VolumeMounts {
-		for _, volume := range volumes {
-			if volume.Name != mount.Name || volume.Secret == nil || !strings.Contains(volume.Secret.SecretName+mount.MountPath, "cert") {
-				continue
-			}
-			secret = cmp.Or(secret, volume.Secret.SecretName)
-			directories = append(directories, mount.MountPath)
-		}
-	}
-	return secret, directories
 }
 
 // inCertificates replaces each given directory in an argument or environment variable by a

@@ -123,7 +123,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		arguments = f.Subject.Args
 	}
 	definition := subject.Definition{
-		Executable: executable, Args: arguments, Env: environment, Files: f.Subject.Files,
+		Executable: executable, Args: arguments, Env: environment, Files: f.Subject.Files, Volumes: deployed.volumes(f.Subject.Files),
 		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, File: path,
 	}
 	deployed.serveWebhooks(&definition)

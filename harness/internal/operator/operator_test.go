@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -233,6 +234,79 @@ webhooks: [{name: a, clientConfig: {service: {name: webhook, namespace: widgets-
 				}
 			}
 		})
+	}
+}
+
+// TestLoadVolumes checks which files the program finds at the paths where its container has volumes.
+func TestLoadVolumes(t *testing.T) {
+	existing := t.TempDir()
+	dir := t.TempDir()
+	write(t, dir, "manager", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "crd.yaml", widgets)
+	write(t, dir, "manager.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata: {name: config}
+data:
+  config.yaml: |
+    metrics:
+      bindAddress: :8080
+    webhook: {port: 9443}
+    text: "{{ .Name }}"
+  other: "1"
+binaryData: {binary: AQI=}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: token}
+data: {token: YWJj}
+stringData: {user: me}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: widgets-system}
+spec:
+  template:
+    spec:
+      containers:
+        - name: manager
+          volumeMounts:
+            - {name: config, mountPath: /config.yaml, subPath: config.yaml}
+            - {name: config, mountPath: /etc/all/}
+            - {name: some, mountPath: /etc/some}
+            - {name: token, mountPath: /token}
+            - {name: certificate, mountPath: /certs}
+            - {name: data, mountPath: /gauntlet-data}
+            - {name: temporary, mountPath: `+existing+`}
+            - {name: missing, mountPath: /missing}
+            - {name: none, mountPath: /none}
+      volumes:
+        - {name: config, configMap: {name: config}}
+        - {name: some, configMap: {name: config, items: [{key: other, path: renamed}]}}
+        - {name: token, secret: {secretName: token}}
+        - {name: certificate, secret: {secretName: serving}}
+        - {name: data, emptyDir: {}}
+        - {name: temporary, emptyDir: {}}
+        - {name: missing, configMap: {name: elsewhere}}
+`)
+	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml], files: {user: you}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := "metrics:\n  bindAddress: \"{{.Address}}:8080\"\nwebhook: {port: 9443}\ntext: \"{{\"{{\"}} .Name }}\"\n"
+	all := map[string]string{"config.yaml": config, "other": "1", "binary": "\x01\x02"}
+	want := []subject.Volume{
+		{Path: "/config.yaml", Files: all, File: "config.yaml"},
+		{Path: "/etc/all", Files: all},
+		{Path: "/etc/some", Files: map[string]string{"renamed": "1"}},
+		{Path: "/token", Files: map[string]string{"token": "abc", "user": "you"}},
+		{Path: "/certs", Certificates: true},
+		{Path: "/gauntlet-data"},
+	}
+	if diff := cmp.Diff(want, loaded.Target.Definition().Volumes); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
 }
 

@@ -102,10 +102,11 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			child, guard := pidIn(t, line), guardOf(t, gauntlet.Process.Pid)
 			state := filepath.Join(dir, "state")
 			eventually(t, "the grandchild writes", func() bool { return exists(filepath.Join(state, "file")) })
-			data, err := os.ReadFile(filepath.Join(dir, "grandchild"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			var data []byte
+			eventually(t, "the child writes the PID of the grandchild", func() bool {
+				data, err = os.ReadFile(filepath.Join(dir, "grandchild"))
+				return err == nil && strings.HasSuffix(string(data), "\n")
+			})
 			grandchild := pidIn(t, string(data))
 
 			// The guard must ignore the signals that stop gauntlet.

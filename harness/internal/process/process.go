@@ -43,6 +43,12 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory of the process. Empty means the working directory of gauntlet.
 	Dir string
+	// Mounts are files and directories that the process sees at other paths. They need a machine on
+	// which [MountsSupported] returns nil.
+	Mounts []Mount
+	// Root is the path of an empty directory. With Mounts, it becomes the root directory of the
+	// process. The process then sees the files of this machine and the mounts there.
+	Root string
 	// LogPath is the path of the log file. Start creates the file and its directory, and appends
 	// the standard output and standard error of the process. Package logfile limits the size of
 	// the file.
@@ -83,12 +89,11 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: opening its log file: %w", spec.Name, err)
 	}
-	cmd := exec.Command(spec.Path, spec.Args...)
-	cmd.Env = append([]string{}, spec.Env...) // not nil: exec.Cmd would pass gauntlet's environment for nil
-	cmd.Dir = spec.Dir
-	cmd.Stdout, cmd.Stderr = output.write, output.write
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = forkFromOneThread(cmd)
+	cmd, err := spec.command()
+	if err == nil {
+		cmd.Stdout, cmd.Stderr = output.write, output.write
+		err = forkFromOneThread(cmd)
+	}
 	output.write.Close() // the child process has its own file descriptor
 	if err != nil {
 		output.finish()
@@ -105,6 +110,25 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
 	return p, nil
+}
+
+// command returns the command that runs the program.
+func (s Spec) command() (*exec.Cmd, error) {
+	cmd := exec.Command(s.Path, s.Args...)
+	cmd.Env = []string{} // not nil: exec.Cmd would pass gauntlet's environment for nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if len(s.Mounts) > 0 {
+		namespace, err := supportedNamespace()
+		if err != nil {
+			return nil, err
+		}
+		if cmd, err = mountCommand(mountedProgram{Path: s.Path, Mounts: s.Mounts, Root: s.Root}, s.Args, namespace); err != nil {
+			return nil, err
+		}
+	}
+	cmd.Env = append(cmd.Env, s.Env...)
+	cmd.Dir = s.Dir
+	return cmd, nil
 }
 
 // PID returns the process ID, which is also the ID of the process group. The kernel may reuse

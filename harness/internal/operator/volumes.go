@@ -1,0 +1,137 @@
+package operator
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// volumeMount is a mount of a container, together with the volume that it mounts.
+type volumeMount struct {
+	corev1.VolumeMount
+	volume corev1.Volume
+}
+
+// mountsOf returns the mounts of a container. The argument volumes are the volumes of its pod.
+func mountsOf(container corev1.Container, volumes []corev1.Volume) []volumeMount {
+	var mounts []volumeMount
+	for _, mount := range container.VolumeMounts {
+		for _, volume := range volumes {
+			if volume.Name == mount.Name {
+				mounts = append(mounts, volumeMount{mount, volume})
+			}
+		}
+	}
+	return mounts
+}
+
+// hasCertificates reports whether the volume is a Secret with certificates. It is one if the name of
+// the Secret or the path of the mount contains "cert".
+func (m volumeMount) hasCertificates() bool {
+	return m.volume.Secret != nil && strings.Contains(m.volume.Secret.SecretName+m.MountPath, "cert")
+}
+
+// volumes returns the volumes that the program finds in a run. These are certificates, ConfigMaps and
+// Secrets of the manifests, and empty directories. It returns no empty directory whose path
+// exists on this machine, such as /tmp. If the argument files has the name of a file in a volume,
+// the file gets the content from there.
+func (s *objects) volumes(files map[string]string) []subject.Volume {
+	var volumes []subject.Volume
+	for _, m := range s.mounts {
+		v := subject.Volume{Path: filepath.Clean(m.MountPath), Certificates: m.hasCertificates()}
+		if m.volume.EmptyDir != nil {
+			if _, err := os.Stat(m.MountPath); err == nil || m.SubPath != "" {
+				continue
+			}
+		} else if !v.Certificates {
+			v.Files, v.File = s.filesOf(m.volume), m.SubPath
+			if _, ok := v.Files[v.File]; v.Files == nil || v.File != "" && !ok {
+				continue // the manifests do not contain the ConfigMap, Secret or file
+			}
+		}
+		for name := range v.Files {
+			if content, ok := files[name]; ok {
+				v.Files[name] = content
+			}
+		}
+		volumes = append(volumes, v)
+	}
+	return volumes
+}
+
+// filesOf returns the files of a volume that is a ConfigMap or a Secret in the manifests. They are
+// templates. For all other volumes, it returns nil.
+func (s *objects) filesOf(volume corev1.Volume) map[string]string {
+	var data map[string]string
+	var items []corev1.KeyToPath
+	switch {
+	case volume.ConfigMap != nil:
+		data, items = s.dataOf("ConfigMap", volume.ConfigMap.Name), volume.ConfigMap.Items
+	case volume.Secret != nil:
+		data, items = s.dataOf("Secret", volume.Secret.SecretName), volume.Secret.Items
+	}
+	if data == nil {
+		return nil
+	}
+	files := map[string]string{}
+	for key, content := range data {
+		name := key
+		if i := slices.IndexFunc(items, func(item corev1.KeyToPath) bool { return item.Key == key }); i >= 0 {
+			name = items[i].Path
+		} else if len(items) > 0 {
+			continue
+		}
+		if filepath.Base(name) == name { // a volume has no subdirectories
+			files[name] = templateOf(content)
+		}
+	}
+	return files
+}
+
+// dataOf returns the data of a ConfigMap or Secret in the manifests. The result is nil if they do not
+// contain the object.
+func (s *objects) dataOf(kind, name string) map[string]string {
+	i := slices.IndexFunc(s.install, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+	if i < 0 {
+		return nil
+	}
+	// A ConfigMap has the fields data and binaryData, a Secret has data and stringData. The fields data
+	// of the two differ in type.
+	var texts struct {
+		Data       map[string]string `json:"data"`
+		BinaryData map[string][]byte `json:"binaryData"`
+	}
+	var secret corev1.Secret
+	data := map[string]string{}
+	if kind == "ConfigMap" && runtime.DefaultUnstructuredConverter.FromUnstructured(s.install[i].Object, &texts) == nil {
+		maps.Copy(data, texts.Data)
+		secret.Data = texts.BinaryData
+	} else if kind == "Secret" && runtime.DefaultUnstructuredConverter.FromUnstructured(s.install[i].Object, &secret) == nil {
+		maps.Copy(data, secret.StringData)
+	}
+	for key, content := range secret.Data {
+		data[key] = string(content)
+	}
+	return data
+}
+
+// bindAddress matches a line of YAML such as "bindAddress: :8080". The port is on all addresses or on
+// the loopback address.
+var bindAddress = regexp.MustCompile(`(?m)^(\s*\w*[bB]indAddress:\s*)["']?(?:0\.0\.0\.0|127\.0\.0\.1|localhost|\[::\])?:(\d+)["']?\s*$`)
+
+// templateOf returns the template of a file with the given content. The replica's own loopback
+// address replaces the addresses that [bindAddress] matches, so that several replicas can use the
+// same ports.
+func templateOf(content string) string {
+	content = strings.ReplaceAll(content, "{{", `{{"{{"}}`)
+	return bindAddress.ReplaceAllString(content, `${1}"{{.Address}}:${2}"`)
+}
