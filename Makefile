@@ -22,9 +22,9 @@ COUNT       ?= 1
 # How many packages `make test` tests in parallel. The longest spend most time waiting.
 PACKAGES    ?= 3
 # How many specs of `make test` run in parallel, each on its own control planes, and
-# their label filter. Scenarios that are only in the tier full have the label full.
+# their label filter. A scenario has its smallest tier as a label: quick, default or full.
 SPECS       ?= 3
-SPEC_LABELS ?= !slower && !full
+SPEC_LABELS ?= !slower && !full && !default
 # How many times to try a failing test or spec and, in `make chaos`, a scenario with an
 # unknown verdict. A later success is reported as a flake. Run directories stay.
 ATTEMPTS    ?= 1
@@ -66,15 +66,16 @@ help: ## list every target
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: chaos
-chaos: build $(if $(TIER)$(ARGS),,chaos-virtual) upstream ## run the scenarios of a tier on our controllers (TIER=quick, ARGS='SCENARIO… --subject=upstream')
-	@# Without TIER and ARGS, all scenarios run in virtual time first, which takes one or two minutes.
-	bin/gauntlet run --attempts=$(ATTEMPTS) $(if $(TIER),--tier=$(TIER)) $(ARGS)
+chaos: build $(if $(TIER)$(ARGS),,chaos-virtual) upstream ## run the scenarios on our controllers (TIER=default, ARGS='SCENARIO… --subject=upstream')
+	@# Without TIER and ARGS, all scenarios run in virtual time first, which takes one or two
+	@# minutes, and then those of the tier quick with real processes.
+	bin/gauntlet run --attempts=$(ATTEMPTS) $(if $(TIER)$(ARGS),$(if $(TIER),--tier=$(TIER)),--tier=quick) $(ARGS)
 
 .PHONY: chaos-virtual
-chaos-virtual: build virtual-program
-	bin/gauntlet run --provider=virtual --tier=full --out=out/virtual
+chaos-virtual: build virtual-program ## run all scenarios in virtual time, on our controllers (ARGS=--subject=upstream)
+	bin/gauntlet run --provider=virtual --tier=full --out=out/virtual $(ARGS)
 
-# The tier of `make chaos`: quick, default or full; empty means default.
+# The tier of `make chaos`: quick, default or full; see `make chaos` if it is empty.
 TIER        ?=
 
 # The scenarios of `make compare`, and the number of pairs of each.
@@ -178,8 +179,8 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	done
 
 .PHONY: rbac
-rbac: ## test, on the runs in out/, that ours has all the RBAC permissions that it needs, and no more
-	$(GO) test -count=1 ./suites/chaos -run '^TestRBACInRuns$$' -args -runs=out
+rbac: ## test, on the runs of make chaos, that ours has all the RBAC permissions that it needs, and no more
+	$(GO) test -count=1 ./suites/chaos -run '^TestRBACInRuns$$' -args -runs=out/virtual
 
 .PHONY: test-slow
 test-slow: build upstream ## run the tests that make test leaves out because they take minutes

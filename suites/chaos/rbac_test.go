@@ -16,7 +16,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -88,9 +87,9 @@ func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "permissions granted by rbac.yaml that no run used")
 }
 
-// TestRBACInRuns checks the permissions of our controllers in saved runs of `make chaos`,
-// without new runs. It needs a run of every scenario of the tier default. Of each scenario, it
-// uses the last run.
+// TestRBACInRuns checks the permissions of our controllers in saved runs, without new runs. These are
+// the runs of `make chaos` in virtual time. It needs a run of every scenario of the tier default. Of each
+// scenario, it uses the last run.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("needs saved runs: run make rbac")
@@ -98,7 +97,7 @@ func TestRBACInRuns(t *testing.T) {
 	gomega.RegisterTestingT(t)
 	var used []rbacaudit.Permission
 	for _, s := range library.InTier(library.Default) {
-		if run.Supported(s, providers.Default()) == nil {
+		if run.Supported(s, "virtual") == nil {
 			used = append(used, requestedPermissions(lastRunDirectory(s.Name)).Permissions...)
 		}
 	}
