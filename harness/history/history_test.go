@@ -146,6 +146,30 @@ func TestCreateFailsIfFileExists(t *testing.T) {
 
 // TestFullDiskFailsRecorder requires that the recorder fails while the run goes on if the disk
 // is full. Append must not block then.
+// TestRecordsReachFile checks that a record is in the file soon, without a call of Flush or Close. A
+// panic of the program would otherwise lose all records.
+func TestRecordsReachFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	recorder, err := Create(path, Start{}, clocktesting.NewFakePassiveClock(epoch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer recorder.Close()
+	recorder.Append(Record{Phase: &Phase{Name: "chaos"}})
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), `"chaos"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s the file has\n%s", content)
+		}
+	}
+}
+
 func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

@@ -169,7 +169,8 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write encodes the queued records, writes them to the file, and passes them to the followers.
+// write encodes the queued records, writes them to the file, and passes them to the followers. As
+// soon as no record waits, the file has all records. A panic of the program thus loses few of them.
 //
 // After the first error it writes nothing more. It still empties the queue, so that Append does
 // not block.
@@ -179,17 +180,19 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	encoder := json.NewEncoder(buffer)
 	encoder.SetEscapeHTML(false)
 	for next := range r.queue {
-		switch {
-		case next.flushed != nil:
-			r.fail(buffer.Flush())
-			next.flushed <- r.err
-		default:
+		if next.record != nil {
 			if r.err == nil {
 				r.fail(encoder.Encode(next.record))
 			}
 			for _, follow := range followers {
 				follow(next.record)
 			}
+		}
+		if next.flushed != nil || len(r.queue) == 0 {
+			r.fail(buffer.Flush())
+		}
+		if next.flushed != nil {
+			next.flushed <- r.err
 		}
 	}
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
