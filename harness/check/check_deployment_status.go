@@ -227,16 +227,17 @@ func (r *rolloutState) sumRange(count func(*objects.Owner) int) (sum valueRange)
 // checkReplicaFailure reports a wrong condition ReplicaFailure in the Deployment status.
 //
 // The controller copies this condition from its ReplicaSets. A write may add the condition only if
-// one of the ReplicaSets had it in some recent version. A write must contain the condition if one
+// one of the ReplicaSets had it in some recent version, with the same reason. A write must contain the condition if one
 // of the ReplicaSets had it in all recent versions. This second rule applies only if the sync has
 // evaluated the rollout's progress. Any other sync leaves the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
+		same := func(c objects.Condition) bool { return c.IsReplicaFailure() && c.Reason == after.Reason }
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
-			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
+			return slices.ContainsFunc(s.value.cached, func(set *objects.Owner) bool { return slices.ContainsFunc(set.Conditions, same) })
 		}),
-			"condition ReplicaFailure", "no condition ReplicaFailure, because none of the cached ReplicaSets has this condition")
+			fmt.Sprintf("condition ReplicaFailure with the reason %q", after.Reason), "no such condition, because none of the cached ReplicaSets has it with this reason")
 	}
 	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
 		write.expect(after.IsReplicaFailure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.Status.Condition(objects.ProgressingCondition).Reason),
@@ -252,9 +253,6 @@ func (write *statusWrite) checkReplicaFailure() {
 func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))
 }
-
-// hasReplicaFailure reports whether a ReplicaSet has the condition ReplicaFailure.
-func hasReplicaFailure(set *objects.Owner) bool { return set.Failing }
 
 // failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in all recent
 // states. A recent state is one on which the process may have acted.

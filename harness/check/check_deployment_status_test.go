@@ -288,6 +288,11 @@ func TestDeploymentStatus(t *testing.T) {
 			h.deliver(h.revise("web-v2", "status", failure))
 			h.writeDeploymentStatus(d, failure).answered(200)
 		}},
+		{name: "ReplicaFailure of a ReplicaSet with another reason", want: Fail, evidence: `wrote condition ReplicaFailure with the reason ""`, build: func(h *historyBuilder) {
+			d := halfway(h)
+			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}}}))
+			h.writeDeploymentStatus(d, fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
+		}},
 	})
 }
 

@@ -41,7 +41,7 @@ var proportionalScalingCheck = Check{
 // Deployment's spec.replicas, until all ReplicaSets are scaled accordingly:
 //
 //   - If only one ReplicaSet is active, it gets all replicas. A ReplicaSet is active if its
-//     spec.replicas is above 0.
+//     spec.replicas is above 0. If none is active, the new ReplicaSet gets all replicas.
 //   - If all replicas of the new ReplicaSet are available, the controller scales the old
 //     ReplicaSets to 0.
 //   - Otherwise each ReplicaSet gets its proportional share. The largest ReplicaSet also gets
@@ -180,11 +180,11 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 			active = append(active, other)
 		}
 	}
-	single := len(active) == 0 || len(active) == 1 && active[0] == set
+	single := len(active) == 0 && (current == nil || set == current) || len(active) == 1 && active[0] == set
 	switch {
 	case single:
 		return allowedSizes{set.Replicas, d.Replicas, d.Replicas}
-	case set.Replicas == 0 || len(active) == 1:
+	case set.Replicas == 0 || len(active) <= 1:
 		return allowedSizes{0, 0, 0}
 	case current != nil && current.Replicas == d.Replicas && availableReplicas(current) >= d.Replicas && set != current:
 		return allowedSizes{set.Replicas, 0, proportionalSizes(d, active, set).high}

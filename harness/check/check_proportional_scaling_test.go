@@ -10,6 +10,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// pausedAtZero delivers a paused Deployment of 10 replicas, whose two ReplicaSets have none. The older
+// one has the Deployment's template.
+func pausedAtZero(h *historyBuilder) {
+	h.deployment("web", 10, rollingUpdate(2, 2))
+	h.replicaSetOf("web", "v1", 0, 0)
+	h.replicaSetOf("web", "v2", 0, 0)
+	h.rollTo("web", "v1")
+	h.deliver(h.revise("web", "spec", fields{"paused": true}))
+	h.wait(3 * time.Second)
+}
+
 func TestProportionalScaling(t *testing.T) {
 	// halfway delivers a Deployment with ten replicas: six of v1 and four of the new v2.
 	// The ReplicaSets were last scaled for ten replicas and have the max-replicas
@@ -88,6 +99,14 @@ func TestProportionalScaling(t *testing.T) {
 			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 4).applyAndAnswer()
+		}},
+		{name: "scales the new ReplicaSet from zero while paused", want: Pass, build: func(h *historyBuilder) {
+			pausedAtZero(h)
+			h.resize(h.find("web-v1"), 10).applyAndAnswer()
+		}},
+		{name: "scales an old ReplicaSet from zero while paused", want: Fail, evidence: "scaled ReplicaSet web-v2 from 0 to 10", build: func(h *historyBuilder) {
+			pausedAtZero(h)
+			h.resize(h.find("web-v2"), 10).applyAndAnswer()
 		}},
 		{name: "scales proportionally while paused", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"paused": true, "replicas": 20})

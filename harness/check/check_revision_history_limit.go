@@ -73,6 +73,8 @@ func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) str
 		return "its status.observedGeneration is behind its generation"
 	case d.Terminating:
 		return "the Deployment is terminating"
+	case d.Paused && d.RollbackTo >= 0:
+		return "the Deployment is paused, and a rollback is requested"
 	case !d.Paused && !rolloutEnded(d, sets, current):
 		return "the rollout is not complete"
 	}

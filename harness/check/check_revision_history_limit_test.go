@@ -3,6 +3,8 @@ package check
 import (
 	"testing"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestRevisionHistoryLimit(t *testing.T) {
@@ -62,6 +64,13 @@ func TestRevisionHistoryLimit(t *testing.T) {
 		{name: "deletes while paused", want: Pass, build: func(h *historyBuilder) {
 			threeOld(h, fields{"paused": true})
 			h.rollTo("web", "v5")
+			h.wait(3 * time.Second)
+			h.deleteReplicaSet("web-v1").answered(200)
+		}},
+		{name: "deletes while paused with a requested rollback", want: Fail, evidence: "the Deployment is paused, and a rollback is requested", build: func(h *historyBuilder) {
+			threeOld(h, fields{"paused": true})
+			h.annotate(h.find("web"), objects.RollbackAnnotation, "1")
+			h.deliver(h.find("web"))
 			h.wait(3 * time.Second)
 			h.deleteReplicaSet("web-v1").answered(200)
 		}},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -15,7 +16,7 @@ import (
 // belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and changes nothing else.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -31,7 +32,7 @@ var rollbackCheck = Check{
 // template must be that of the requested revision. The same write must remove the rollback
 // annotation, because otherwise the next sync repeats the rollback. Without a rollback, a write may
 // remove the annotation in two cases. The requested revision does not exist, or it has the current
-// template.
+// template. Such a write must keep all other annotations.
 //
 // An update without a resourceVersion overwrites any version. The checker therefore compares such
 // an update with the version in etcd.
@@ -61,6 +62,9 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 		expected = c.rollout.wrongRollback(from, to)
 	case from.RollbackTo >= 0 && to.RollbackTo < 0:
 		found, expected = "removed the annotation "+objects.RollbackAnnotation+" without a rollback", c.rollout.wrongRefusal(from)
+		if expected == "" && !maps.Equal(from.Annotations, to.Annotations) {
+			found, expected = "changed other annotations together with "+objects.RollbackAnnotation, "no change of other annotations"
+		}
 	default:
 		return
 	}

@@ -66,5 +66,19 @@ func TestRollback(t *testing.T) {
 		{name: "removes the rollback annotation because the revision does not exist", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "7"), "v3").answered(200)
 		}},
+		{name: "keeps other annotations when it refuses a rollback", want: Pass, build: func(h *historyBuilder) {
+			requested(h, "7")
+			h.annotate(h.find("web"), "team", "paint")
+			h.deliver(h.find("web"))
+			o := *h.find("web")
+			o.Annotations = map[string]string{"team": "paint"}
+			h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
+		}},
+		{name: "removes other annotations when it refuses a rollback", want: Fail, evidence: "changed other annotations", build: func(h *historyBuilder) {
+			requested(h, "7")
+			h.annotate(h.find("web"), "team", "paint")
+			h.deliver(h.find("web"))
+			h.rollBack(h.find("web"), "v3").answered(200)
+		}},
 	})
 }

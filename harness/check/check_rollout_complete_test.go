@@ -36,6 +36,24 @@ func (h *historyBuilder) settledStatus(n int) {
 	}))
 }
 
+// pausedHalfway pauses the Deployment of except, while the old ReplicaSet wants 2 replicas. The
+// argument available is the number of available replicas of the new ReplicaSet, which has 10.
+func pausedHalfway(h *historyBuilder, available int) {
+	h.revise("web", "spec", fields{"paused": true})
+	for _, name := range []string{"web-v1", "web-v2"} {
+		h.annotate(h.find(name), objects.DesiredReplicasAnnotation, "10")
+	}
+	h.scale("web-v1", 2)
+	h.revise("web-v2", "status", fields{"readyReplicas": available, "availableReplicas": available})
+	h.settledStatus(10)
+	h.revise("web", "status", fields{
+		"readyReplicas": available, "availableReplicas": available, "unavailableReplicas": 12 - available, "conditions": []any{
+			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			fields{"type": "Progressing", "status": "Unknown", "reason": "DeploymentPaused"},
+		},
+	})
+}
+
 // annotate commits a version of an object with another value of an annotation.
 func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 	o := *object
@@ -143,7 +161,7 @@ func TestRolloutComplete(t *testing.T) {
 			o.Owners = nil
 			h.commit(history.Added, o)
 		})},
-		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `annotation team is "", expected "paint"`, build: except(func(h *historyBuilder) {
+		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `ReplicaSet web-v2 has no annotation team, expected "paint"`, build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), "team", "paint")
 		})},
 		{name: "an extra annotation of the ReplicaSet (deleted-annotations-remain)", want: Pass, build: except(func(h *historyBuilder) {
@@ -199,6 +217,11 @@ func TestRolloutComplete(t *testing.T) {
 		{name: "paused and not scaled", want: Fail, evidence: "not scaled to spec.replicas 12", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"paused": true, "replicas": 12})
 			h.settledStatus(10)
+		})},
+		{name: "paused, and the new ReplicaSet is not saturated", want: Pass, build: except(func(h *historyBuilder) { pausedHalfway(h, 9) })},
+		{name: "paused, and the old ReplicaSet has replicas although the new one is saturated", want: Fail, evidence: "not scaled to spec.replicas 10", build: except(func(h *historyBuilder) { pausedHalfway(h, 10) })},
+		{name: "the ReplicaSet lacks an annotation without a value", want: Fail, evidence: `ReplicaSet web-v2 has no annotation note, expected ""`, build: except(func(h *historyBuilder) {
+			h.annotate(h.find("web"), "note", "")
 		})},
 		{name: "paused and not scaled from zero", want: Fail, evidence: "not scaled to spec.replicas 3", build: func(h *historyBuilder) {
 			h.deployment("web", 3, fields{"type": "Recreate"})

@@ -67,8 +67,9 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, cu
 	list.expect(newSet.MinReady == d.MinReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
 		newSet.Name, newSet.MinReady/time.Second, d.MinReady/time.Second)
 	for _, key := range slices.Sorted(maps.Keys(d.Annotations)) {
-		list.expect(newSet.Annotations[key] == d.Annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
-			newSet.Name, key, newSet.Annotations[key], d.Annotations[key])
+		found, ok := newSet.Annotations[key]
+		list.expect(ok, "ReplicaSet %s has no annotation %s, expected %q", newSet.Name, key, d.Annotations[key])
+		list.expect(!ok || found == d.Annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q", newSet.Name, key, found, d.Annotations[key])
 	}
 	if deploymentComplete(d, sets, newSet) {
 		list.expect(len(old) <= d.RevisionHistoryLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.RevisionHistoryLimit)

@@ -32,12 +32,19 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 
 // pausedScalingPending reports whether the controller still has to scale the ReplicaSets of a paused
 // Deployment. If at most one of them is active, a single ReplicaSet must have all replicas. If none
-// is active, this is the new ReplicaSet or the newest old one. Otherwise, see scalingPending.
+// is active, this is the new ReplicaSet or the newest old one. If several are active, the old ones
+// must have no replicas as soon as the new one is saturated; see also scalingPending.
 func pausedScalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	if len(activeOf(sets)) > 1 || len(sets) == 0 {
-		return scalingPending(d, sets)
+		return scalingPending(d, sets) || saturated(d, oldestOf(sets, d.Template))
 	}
 	return sumOf(sets, specReplicas) != d.Replicas
+}
+
+// saturated reports whether the new ReplicaSet has all replicas of a Deployment, and all of them are
+// available. The old ReplicaSets then need no replicas (contract Deployment 12).
+func saturated(d *objects.Deployment, newSet *objects.Owner) bool {
+	return newSet != nil && newSet.Replicas == d.Replicas && newSet.DesiredReplicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
 }
 
 // activeOf returns the ReplicaSets whose spec.replicas is above 0.
