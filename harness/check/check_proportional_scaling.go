@@ -70,7 +70,7 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 		})
 		return
 	}
-	for _, d := range s.deployments {
+	for _, d := range s.recordedVersions() {
 		for _, sets := range s.replicaSetStates {
 			if set := findByName(sets, s.name); set == nil || allowedSizesOf(d, sets, set).holds(s.to) {
 				return
@@ -84,6 +84,23 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	})
 }
 
+// recordedVersions returns the cached versions of the Deployment that the controller may have acted
+// on. They have the size that the write records in the annotations of the ReplicaSet. If no version
+// has this size, the result contains all versions.
+func (s *scaling) recordedVersions() []*objects.Deployment {
+	recorded := slices.DeleteFunc(slices.Clone(s.deployments), func(d *objects.Deployment) bool { return !s.records(d) })
+	if len(recorded) == 0 {
+		return s.deployments
+	}
+	return recorded
+}
+
+// records reports whether the write records the size of a Deployment in the annotations of the
+// ReplicaSet.
+func (s *scaling) records(d *objects.Deployment) bool {
+	return s.written[objects.DesiredReplicasAnnotation] == strconv.Itoa(d.Replicas) && s.written[objects.MaxReplicasAnnotation] == strconv.Itoa(d.MaxPods())
+}
+
 // recordsSize reports a write that creates or scales a ReplicaSet without recording the Deployment's
 // size in it (contract Deployment 14). The next proportional scaling depends on these annotations.
 // The size may be that of any recent cached version of the Deployment.
@@ -94,9 +111,7 @@ func (checker *proportionalScalingChecker) recordsSize(m *Model, s *scaling) {
 	}
 	checker.exercised++
 	desired, most := s.written[objects.DesiredReplicasAnnotation], s.written[objects.MaxReplicasAnnotation]
-	if slices.ContainsFunc(s.deployments, func(d *objects.Deployment) bool {
-		return desired == strconv.Itoa(d.Replicas) && most == strconv.Itoa(d.MaxPods())
-	}) {
+	if slices.ContainsFunc(s.deployments, s.records) {
 		return
 	}
 	checker.addViolation(func() Evidence {

@@ -16,7 +16,7 @@ import (
 // belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and changes nothing else.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template and the annotations of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and changes nothing else.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -33,6 +33,9 @@ var rollbackCheck = Check{
 // annotation, because otherwise the next sync repeats the rollback. Without a rollback, a write may
 // remove the annotation in two cases. The requested revision does not exist, or it has the current
 // template. Such a write must keep all other annotations.
+//
+// A rollback gives the Deployment the annotations of the ReplicaSet. Both kinds of write keep the
+// annotation in which kubectl stores the applied manifest.
 //
 // An update without a resourceVersion overwrites any version. The checker therefore compares such
 // an update with the version in etcd.
@@ -68,6 +71,9 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	default:
 		return
 	}
+	if expected == "" && from.LastApplied != to.LastApplied {
+		found, expected = "changed the annotation "+objects.LastAppliedAnnotation, "no change, because it belongs to kubectl"
+	}
 	checker.exercised++
 	if expected != "" {
 		checker.addViolation(func() Evidence {
@@ -89,10 +95,17 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	if to.Template.Hash != "" && from.Template.Hash == "" {
 		return "a template without the label " + objects.PodTemplateHashLabel
 	}
+	var named *objects.Owner
 	for _, target := range r.rollbackTargets(from) {
-		if target != nil && target.Template.Same(to.Template) {
+		if target == nil || !target.Template.Same(to.Template) {
+			continue
+		}
+		if named = target; maps.Equal(target.Annotations, to.Annotations) {
 			return ""
 		}
+	}
+	if named != nil {
+		return fmt.Sprintf("also the annotations of ReplicaSet %s", named.Name)
 	}
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }

@@ -2,10 +2,27 @@ package check
 
 import (
 	"testing"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
+
+// applied requests a rollback to revision 1 of a Deployment with the annotation of kubectl.
+func applied(requested func(*historyBuilder, string) *history.Object, h *historyBuilder) *history.Object {
+	requested(h, "1")
+	h.annotate(h.find("web"), objects.LastAppliedAnnotation, "{}")
+	h.deliver(h.find("web"))
+	return h.find("web")
+}
+
+// rollBackWith records a write of the process that gives a Deployment the template of a version, and
+// these annotations.
+func (h *historyBuilder) rollBackWith(d *history.Object, version string, annotations map[string]string) *requestStep {
+	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
+	o.Annotations = annotations
+	return h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
+}
 
 func TestRollback(t *testing.T) {
 	// rolledToV3 delivers a Deployment after rollouts from v1 to v2 and from v2 to v3.
@@ -65,6 +82,26 @@ func TestRollback(t *testing.T) {
 		}},
 		{name: "removes the rollback annotation because the revision does not exist", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "7"), "v3").answered(200)
+		}},
+		{name: "keeps the annotation of kubectl in a rollback", want: Pass, build: func(h *historyBuilder) {
+			h.rollBackWith(applied(requested, h), "v1", map[string]string{objects.LastAppliedAnnotation: "{}"}).answered(200)
+		}},
+		{name: "removes the annotation of kubectl in a rollback", want: Fail, evidence: "changed the annotation kubectl.kubernetes.io/last-applied-configuration", build: func(h *historyBuilder) {
+			h.rollBackWith(applied(requested, h), "v1", nil).answered(200)
+		}},
+		{name: "rolls back without the annotations of the ReplicaSet", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			requested(h, "1")
+			h.annotate(h.find("web-v1"), "team", "paint")
+			h.deliver(h.find("web-v1"))
+			h.wait(3 * time.Second)
+			h.rollBackWith(h.find("web"), "v1", nil).answered(200)
+		}},
+		{name: "rolls back with the annotations of the ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			requested(h, "1")
+			h.annotate(h.find("web-v1"), "team", "paint")
+			h.deliver(h.find("web-v1"))
+			h.wait(3 * time.Second)
+			h.rollBackWith(h.find("web"), "v1", map[string]string{"team": "paint"}).answered(200)
 		}},
 		{name: "keeps other annotations when it refuses a rollback", want: Pass, build: func(h *historyBuilder) {
 			requested(h, "7")

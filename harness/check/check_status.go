@@ -87,7 +87,9 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 				strings.Join(expected, ", ")+", according to the cache of the process")
 		})
 	}
-	checker.checkFailureReason(m, c, written.Status.FailureReason())
+	if failing {
+		checker.checkFailureReason(m, c, written.Status.FailureReason())
+	}
 	bounds := &state.statusBounds
 	if failing && bounds.failing.sinceIdle.high == 0 && bounds.deletesNotFound.total() > 0 && bounds.failures.total() == 0 && state.creates.inFlightExcept(c)+state.deletes.inFlightExcept(c) == 0 {
 		checker.addViolation(func() Evidence {
@@ -115,16 +117,22 @@ func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Requ
 	})
 }
 
-// checkFailureReason reports a new condition ReplicaFailure whose reason does not fit. The reason is
-// FailedCreate after a failed create, and FailedDelete after a failed delete.
+// checkFailureReason reports a condition ReplicaFailure without a valid reason. It also reports a new
+// condition whose reason does not fit. The reason is FailedCreate after a failed create, and
+// FailedDelete after a failed delete.
 func (checker *statusChecker) checkFailureReason(m *Model, c *call, reason string) {
 	state := c.ownerState
 	bounds := &state.statusBounds
-	if bounds.failing.sinceIdle.high > 0 { // the condition is not new
-		return
-	}
 	var want string
 	switch {
+	case reason != failedCreate && reason != failedDelete:
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(state.ref(), fmt.Sprintf("%s: %s wrote condition ReplicaFailure=True with the reason %q", state.name(), c.process.name, reason),
+				"reason FailedCreate or FailedDelete")
+		})
+		return
+	case bounds.failing.sinceIdle.high > 0: // the condition is not new
+		return
 	case reason == failedCreate && bounds.deleteFailed && !bounds.createFailed && state.creates.inFlightExcept(c) == 0:
 		want = failedDelete
 	case reason == failedDelete && bounds.createFailed && !bounds.deleteFailed && state.deletes.inFlightExcept(c) == 0:

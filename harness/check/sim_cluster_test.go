@@ -42,7 +42,7 @@ type simObject struct {
 	failed, ready bool                // the state of a pod
 	replicas      int                 // the spec.replicas of an owner
 	status        objects.OwnerStatus // the status of an owner
-	failing       bool                // true if the status of an owner has ReplicaFailure=True
+	failure       string              // reason of the condition ReplicaFailure=True of an owner; empty if it is False
 }
 
 // active reports whether a pod is active: it has not failed and has no deletionTimestamp.
@@ -208,9 +208,9 @@ func ownerBody(object *simObject) []byte {
 	}
 	return fmt.Appendf(nil, `{"spec":{"replicas":%d,"selector":%s,"template":{"metadata":{"labels":{"app":%q}}}},`+
 		`"status":{"replicas":%d,"fullyLabeledReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"observedGeneration":%d,`+
-		`"conditions":[{"type":"ReplicaFailure","status":"%s"}]}}`,
+		`"conditions":[{"type":"ReplicaFailure","status":"%s","reason":%q}]}}`,
 		object.replicas, selector, object.Name, object.status.Replicas, object.status.FullyLabeledReplicas,
-		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failing))
+		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failure != ""), object.failure)
 }
 
 // conditionStatus returns "True" if holds is true, and otherwise "False": the status of a

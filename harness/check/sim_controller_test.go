@@ -394,12 +394,19 @@ func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing boo
 	case c.reportsFirstGeneration && o.status.ObservedGeneration > 0:
 		status.ObservedGeneration = o.status.ObservedGeneration
 	}
-	if o.status == status && o.failing == failing {
+	failure := ""
+	switch {
+	case failing && len(claimed) > o.replicas:
+		failure = failedDelete
+	case failing:
+		failure = failedCreate
+	}
+	if o.status == status && o.failure == failure {
 		done(true)
 		return
 	}
 	updated := *o
-	updated.status, updated.failing = status, failing
+	updated.status, updated.failure = status, failure
 	updated.Body = ownerBody(&updated)
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &updated.Object,
@@ -409,7 +416,7 @@ func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing boo
 		if now.Version != o.Version {
 			return 409, nil
 		}
-		now.status, now.failing = status, failing
+		now.status, now.failure = status, failure
 		return 200, c.put(history.Modified, now)
 	}, func(code int, _ *simObject) { done(code == 200) })
 }

@@ -260,12 +260,14 @@ func (d *deployer) rollBack(r *syncState) {
 		revision = lastRevision(r.sets)
 	}
 	o := *r.object
+	o.Annotations = maps.Clone(o.Annotations)
 	for _, set := range r.sets {
-		if set.Revision == revision || d.rules.rollsBackAnywhere {
+		if (set.Revision == revision || d.rules.rollsBackAnywhere) && !set.Template.Same(r.d.Template) {
 			o = edited(o, "spec", fields{"template": podTemplate("web", set.Labels[objects.PodTemplateHashLabel], "")})
+			maps.DeleteFunc(o.Annotations, func(key, _ string) bool { return r.d.Annotations[key] != "" })
+			maps.Copy(o.Annotations, set.Annotations)
 		}
 	}
-	o.Annotations = maps.Clone(o.Annotations)
 	if !d.rules.keepsRollbackAnnotation {
 		delete(o.Annotations, objects.RollbackAnnotation)
 	}
@@ -456,7 +458,8 @@ func (d *deployer) oldRunning(r *syncState) bool {
 func (d *deployer) writePlans(r *syncState, plans []plan) {
 	if len(plans) == 0 {
 		ended := r.newSet != nil && rolloutEnded(r.d, nil, nil)
-		if ended || r.d.Paused || d.rules.deletesOldEarly {
+		undecided := r.d.Paused && r.d.RollbackTo >= 0 // the rollback may need an old ReplicaSet
+		if (ended || r.d.Paused) && !undecided || d.rules.deletesOldEarly {
 			d.deleteOld(r)
 		} else {
 			d.writeDeploymentStatus(r)

@@ -47,6 +47,7 @@ type Deployment struct {
 	Selector    labels.Selector
 	Template    *Template
 	Annotations map[string]string // the Deployment's annotations that its new ReplicaSet must also have
+	LastApplied string            // value of LastAppliedAnnotation
 	MinReady    time.Duration     // spec.minReadySeconds
 	// MaxSurge and MaxUnavailable are numbers of pods. A percentage in the spec is converted to
 	// a number of pods. Both fields are 0 for the strategy Recreate.
@@ -172,6 +173,7 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 		Selector:             selector,
 		Template:             pods,
 		Annotations:          inheritedAnnotations(o.Annotations),
+		LastApplied:          o.Annotations[LastAppliedAnnotation],
 		MinReady:             time.Duration(spec.MinReadySeconds) * time.Second,
 		RevisionHistoryLimit: 10, // the API's default
 		Revision:             WholeNumber(o.Annotations[RevisionAnnotation], 0),
