@@ -103,11 +103,15 @@ func logWindowAround(t *timeline.Timeline, results []check.Result) *logWindow {
 	return w
 }
 
+// logMax is the number of bytes of a log file that a report examines. A run keeps at most 48 MiB of
+// each log, so only a damaged file is larger.
+const logMax = 64 << 20
+
 // read returns those lines of a log file whose time is in the window. The last earlier lines that
 // contain the name of the violation's object precede them.
 //
 // A line without a time belongs to the line before it. If the lines of the window or the earlier
-// lines have more than maxLogPart bytes, read omits the earliest of them.
+// lines have more than maxLogPart bytes, read omits the earliest of them. It stops after logMax bytes.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -117,7 +121,7 @@ func (w *logWindow) read(path string) (Log, error) {
 	var kept []byte
 	var named [][]byte // the last earlier lines that name the object
 	within, earlier := false, false
-	for lines := bufio.NewReader(file); ; {
+	for lines := bufio.NewReader(io.LimitReader(file, logMax)); ; {
 		line, err := lines.ReadBytes('\n')
 		if at, ok := timeOf(line, w.from); ok {
 			within = !at.Before(w.from) && !at.After(w.to)

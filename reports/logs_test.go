@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,5 +72,19 @@ func TestTail(t *testing.T) {
 	}
 	if len(log.Text)%len(line) != 0 || len(log.Text) > maxLogPart || !strings.HasPrefix(log.Excerpt, "The end of the file, ") {
 		t.Errorf("%d bytes, %q; want whole lines of %d", len(log.Text), log.Excerpt, len(line))
+	}
+}
+
+// TestLargeLog checks that a report does not read a huge log file to its end.
+func TestLargeLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "subject-0.log")
+	text := "I0102 03:04:05.000000 1 x.go:1] at the violation\n"
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Truncate(path, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	log, err := (&logWindow{from: at, to: at}).read(path)
+	if err != nil || len(log.Text) > maxLogPart {
+		t.Errorf("%d bytes, error %v; want at most %d bytes", len(log.Text), err, maxLogPart)
 	}
 }

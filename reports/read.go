@@ -57,7 +57,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 func ReadRunJSON(content []byte) (*Run, error) {
 	var decoded jsonRun
 	if err := json.Unmarshal(content, &decoded); err != nil {
-		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %w", err)
+		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %s", inputfile.JSONReason(err))
 	}
 	if err := decoded.checkVerdicts(); err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)

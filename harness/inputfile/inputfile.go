@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Open opens a regular file for reading. It returns an error for a directory, a pipe or a
-// device. Each error begins with the path.
+// Open opens a regular file for reading. For a directory, a pipe or a device, the error
+// wraps [ErrIrregular]. Each error begins with the path.
 func Open(path string) (*os.File, error) {
 	// With O_NONBLOCK, opening a pipe without a writer does not block. The flag has no effect on
 	// a regular file.
@@ -36,9 +36,51 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
+// ErrIrregular means that a path leads to a directory, a pipe or a device.
+var ErrIrregular = errors.New("not a regular file")
+
+// irregularError is an [ErrIrregular] for one path.
+type irregularError struct {
+	path string
+	mode fs.FileMode
+}
+
+func (e *irregularError) Error() string {
+	return fmt.Sprintf("%s: found %s; expected a regular file", e.path, Describe(e.mode))
+}
+
+func (e *irregularError) Unwrap() error { return ErrIrregular }
+
 // irregular returns the error for a file that is not a regular file.
-func irregular(path string, mode fs.FileMode) error {
-	return fmt.Errorf("%s: found %s; expected a regular file", path, Describe(mode))
+func irregular(path string, mode fs.FileMode) error { return &irregularError{path, mode} }
+
+// CheckDirectory returns an error if a path exists but is not a directory. A symbolic link to a
+// directory is valid. Each error begins with the path.
+func CheckDirectory(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: found a symbolic link that leads nowhere; expected a directory", path)
+	case err != nil:
+		return fmt.Errorf("%s: %w; expected a directory", path, Reason(err))
+	case info.Mode().IsRegular():
+		return fmt.Errorf("%s: found a file; expected a directory", path)
+	case !info.IsDir():
+		return fmt.Errorf("%s: found %s; expected a directory", path, Describe(info.Mode()))
+	}
+	return nil
+}
+
+// CheckRegular returns an error if a path exists but is not a regular file, as [Open] does. It does
+// not need the permission to read the file.
+func CheckRegular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return irregular(path, info.Mode())
+	}
+	return nil
 }
 
 // ErrTooLarge means that a file is larger than the caller of [ReadAtMost] accepts.

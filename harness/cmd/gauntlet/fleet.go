@@ -24,7 +24,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 func newFleet(code *int) *cobra.Command {
@@ -90,10 +92,27 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	if f.generated.changed(cmd) {
 		return errors.New("--profile, --duration and --prefer-uncovered apply to generated scenarios only: omit them, or omit --scenario")
 	}
-	if _, ok := library.Find(f.campaign.Scenario); !ok {
-		return notInImage(f.campaign.Scenario)
+	return cmp.Or(f.campaign.Validate(), checkInPods(f.campaign.Scenario, f.campaign.Subjects, f.campaign.Provider))
+}
+
+// checkInPods returns an error if the pods of a fleet cannot run a scenario. It is not a built-in
+// one, or it does not fit to the provider or one of the subjects, which are the controllers under
+// test.
+func checkInPods(name string, subjects []string, provider string) error {
+	builtIn, ok := library.Find(name)
+	if !ok {
+		return notInImage(name)
 	}
-	return f.campaign.Validate()
+	for _, text := range subjects {
+		target, err := subject.ParseTarget(text)
+		if err != nil {
+			return fmt.Errorf("--subjects: %w", err)
+		}
+		if err := (&run.Options{Scenario: builtIn.Clone(), Target: target, Provider: provider}).Check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkFleetSubjects returns an error if the pods of a fleet cannot run a subject or use the
@@ -432,6 +451,9 @@ Job ends, as "gauntlet fleet run" does. It then has the same exit status.`,
   gauntlet fleet status nightly --follow`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fleet.CheckName(args[0]); err != nil {
+				return err
+			}
 			cluster, err := flags.connect()
 			if err != nil {
 				return err
@@ -460,6 +482,9 @@ func newFleetDelete() *cobra.Command {
 		Example: `  gauntlet fleet delete nightly --namespace=chaos`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fleet.CheckName(args[0]); err != nil {
+				return err
+			}
 			cluster, err := flags.connect()
 			if err != nil {
 				return err
@@ -578,7 +603,7 @@ func openExistingStore(location string) (store fleet.Store, close func() error, 
 // code for the verdicts.
 func collectFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (int, error) {
 	merged, code, err := mergeFleet(cmd, store, name, dir)
-	if errors.Is(err, fleet.ErrNoCampaign) || errors.Is(err, fleet.ErrInvalidCampaign) {
+	if isWrongStore(err) {
 		return exitPass, err
 	}
 	if err != nil {
@@ -588,6 +613,17 @@ func collectFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (int,
 		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict; the first of these runs is %s", name, n, merged.Missing[0])}
 	}
 	return code, nil
+}
+
+// isWrongStore reports whether an error says that a store does not contain what the command needs.
+// The user then has to name another store or campaign.
+func isWrongStore(err error) bool {
+	for _, wrong := range []error{fleet.ErrNoCampaign, fleet.ErrInvalidCampaign, fleet.ErrOtherCampaign, inputfile.ErrIrregular, inputfile.ErrTooLarge} {
+		if errors.Is(err, wrong) {
+			return true
+		}
+	}
+	return false
 }
 
 // mergeFleet merges the results of a campaign, and writes the report to dir. It returns the results,

@@ -20,7 +20,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -78,8 +77,8 @@ func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	}
 	c.Name, c.Seeds, c.PerPod = name, fleet.Seeds{First: 1, Last: 1}, 1
 	for _, scenario := range scenarios {
-		if _, ok := library.Find(scenario); !ok {
-			return notInImage(scenario)
+		if err := checkInPods(scenario, c.Subjects, c.Provider); err != nil {
+			return err
 		}
 		for _, subject := range c.Subjects {
 			c.Units = append(c.Units, fleet.Unit{Seed: c.Seeds.First, Subject: subject, Scenario: scenario})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -87,12 +88,20 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	if f.mount != "" && !filepath.IsAbs(f.mount) {
 		return nil, fmt.Errorf("--mount=%s: expected an absolute path", f.mount)
 	}
+	if filepath.Clean(f.mount) == "/" {
+		return nil, fmt.Errorf("--mount=%s: found the root directory; expected a directory in which a pod can mount a volume", f.mount)
+	}
 	if err := fleet.CheckSeries(series); err != nil {
 		return nil, err
 	}
 	first := uint64(now.Unix())/uint64(time.Hour/time.Second)*f.count + 1
 	f.seeds = fmt.Sprintf("%d..%d", first, first+f.count-1)
-	f.campaign.Name = cmp.Or(f.campaign.Name, series+"-"+now.UTC().Format("20060102"))
+	if f.campaign.Name == "" {
+		f.campaign.Name = series + "-" + now.UTC().Format("20060102")
+		if fleet.CheckName(f.campaign.Name) != nil {
+			return nil, fmt.Errorf("series: found %q, which makes %q the name of the Job; expected a short name of lower-case letters, digits and \"-\", or another name of the Job with --name", series, f.campaign.Name)
+		}
+	}
 	if err := errors.Join(f.fleetCampaignFlags.complete(cmd), f.fleetPodFlags.complete(), checkNamespace(f.namespace)); err != nil {
 		return nil, err
 	}
@@ -172,23 +181,16 @@ of the series do not report these groups as new.`,
 		Example: `  gauntlet fleet acknowledge out/` + nightName + ` --store=s3://bucket/fleets`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (result error) {
-			content, err := inputfile.Read(args[0])
+			night, err := loadNight(args[0])
 			if err != nil {
 				return err
-			}
-			var night fleet.Night
-			if err := json.Unmarshal(content, &night); err != nil || night.Series == "" {
-				return fmt.Errorf("%s: expected a file that \"gauntlet fleet nightly\" wrote", args[0])
-			}
-			if err := night.Validate(); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			store, closeStore, err := openExistingStore(location)
 			if err != nil {
 				return err
 			}
 			defer func() { result = errors.Join(result, closeStore()) }()
-			if err := fleet.Acknowledge(cmd.Context(), store, &night); err != nil {
+			if err := fleet.Acknowledge(cmd.Context(), store, night); err != nil {
 				return &unfinishedError{err}
 			}
 			return writeText(cmd, fmt.Sprintf("acknowledged failure groups of %s: %d\n", night.Series, len(night.NewGroups)))
@@ -197,4 +199,26 @@ of the series do not report these groups as new.`,
 	cmd.Flags().StringVar(&location, "store", "", "the `directory` of the results, or the URL of the bucket")
 	_ = cmd.MarkFlagRequired("store")
 	return cmd
+}
+
+// loadNight reads a file that "gauntlet fleet nightly" wrote.
+func loadNight(path string) (*fleet.Night, error) {
+	content, err := inputfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	night := new(fleet.Night)
+	err = json.Unmarshal(content, night)
+	switch {
+	case len(bytes.TrimSpace(content)) == 0:
+		err = errors.New("found an empty file")
+	case err != nil:
+		err = errors.New(inputfile.JSONReason(err))
+	default:
+		err = night.Validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; expected a file that \"gauntlet fleet nightly\" wrote", path, err)
+	}
+	return night, nil
 }

@@ -201,7 +201,10 @@ func TestNightly(t *testing.T) {
 // store. It must write nothing.
 func TestAcknowledgeRefuses(t *testing.T) {
 	for _, test := range []struct{ night, want string }{
-		{`{"newGroups":[{"id":"1"}]}`, `expected a file that "gauntlet fleet nightly" wrote`},
+		{`{"newGroups":[{"id":"1"}]}`, `series: found ""`},
+		{``, `found an empty file; expected a file that "gauntlet fleet nightly" wrote`},
+		{`[]`, "found array at the top; expected a file"},
+		{`{"series":"s","newGroups":[{"id":"1"},{"id":"1"}]}`, `newGroups[1].id: found "1" twice`},
 		{`{"series":"../../x","newGroups":[{"id":"1"}]}`, `series: found "../../x"; expected at most 200 letters`},
 		{`{"series":"s","newGroups":[{"id":"1"},{"id":"../../../evil"}]}`, `newGroups[1].id: found "../../../evil"; expected 1 to 64 hexadecimal digits`},
 		{`{"series":"s","newGroups":[{"id":""}]}`, `newGroups[0].id: found ""; expected 1 to 64 hexadecimal digits`},

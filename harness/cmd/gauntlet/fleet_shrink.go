@@ -63,6 +63,13 @@ pods have an effect.`,
 // run creates a Job that shrinks the failures of the named campaign, and follows the Job. It returns
 // the exit code.
 func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
+	second := f.shrinkName(name)
+	if err := cmp.Or(fleet.CheckName(name), fleet.CheckName(second)); err != nil {
+		return exitPass, err
+	}
+	if second == name {
+		return exitPass, fmt.Errorf("--name=%s: found the name of the campaign; expected another name for the second Job", second)
+	}
 	if f.named() {
 		if err := f.fleetPodFlags.complete(); err != nil {
 			return exitPass, err
@@ -83,6 +90,9 @@ func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return submitFleet(cmd, cluster, job, fmt.Sprintf("; failure groups: %d", len(plan.Units)), f.detach)
 }
 
+// shrinkName returns the name of the campaign that shrinks the failures of the named campaign.
+func (f *fleetShrinkFlags) shrinkName(name string) string { return cmp.Or(f.name, name+"-shrink") }
+
 // named reports whether the flag --claim or --store is set. These flags say where the results of
 // the campaign are. If neither is set, gauntlet reads the place from the campaign's Job.
 func (f *fleetShrinkFlags) named() bool { return f.pods.Claim != "" || f.pods.Bucket != "" }
@@ -99,13 +109,13 @@ func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campai
 		return nil, err
 	}
 	merged, err := fleet.Merge(ctx, store, name)
-	if errors.Is(err, fleet.ErrNoCampaign) || errors.Is(err, fleet.ErrInvalidCampaign) {
+	if isWrongStore(err) {
 		return nil, errors.Join(err, closeStore())
 	}
 	if err = errors.Join(err, closeStore()); err != nil {
 		return nil, &unfinishedError{err}
 	}
-	return merged.Shrinking(cmp.Or(f.name, name+"-shrink"))
+	return merged.Shrinking(f.shrinkName(name))
 }
 
 // job returns the Job of plan, a campaign that shrinks the failures of an earlier campaign. If

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,8 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
 		{"--claim=results --scenario=./fleet_test.go", "found a file; expected a built-in scenario"},
+		{"--claim=results --scenario=node-loss --provider=virtual", "node-delete: not supported by provider virtual"},
+		{"--claim=results --scenario=node-power-cut", "not supported by provider embedded"},
 		{"--claim=results --parallelism=0", "--parallelism=0: expected 1 to 10000"},
 		{"", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
 		{"--claim=results --store=s3://bucket", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
@@ -72,6 +76,7 @@ func TestFleetExplorePlan(t *testing.T) {
 		"rollout --subjects=x": `--subjects: found "x"`,
 		"./fleet_test.go":      `scenario "./fleet_test.go": found a file; expected a built-in scenario`,
 		"rollout --budget=-1s": "--budget=-1s",
+		"node-power-cut":       "not supported by provider embedded",
 	} {
 		_, err := command(t, strings.Fields("fleet explore places "+flag+" --claim=results --dry-run")...)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -92,4 +97,38 @@ func dryRun(t *testing.T, args []string) *batchv1.Job {
 		t.Fatal(err)
 	}
 	return &job
+}
+
+// TestFleetNames checks that commands for a fleet refuse wrong names before any request. The
+// kubeconfig does not exist, so a request would have another error.
+func TestFleetNames(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "absent"))
+	for line, want := range map[string]string{
+		"status a/b":                                  `name of the campaign: found "a/b"`,
+		"delete a/b":                                  `name of the campaign: found "a/b"`,
+		"shrink a/b --claim=c":                        `name of the campaign: found "a/b"`,
+		"shrink n --name=n --claim=c":                 "--name=n: found the name of the campaign; expected another name",
+		"nightly S --claim=c --dry-run":               `series: found "S"`,
+		"nightly s --claim=c --mount=/a/.. --dry-run": "--mount=/a/..: found the root directory",
+	} {
+		_, err := command(t, append([]string{"fleet"}, strings.Fields(line)...)...)
+		if unfinished := new(unfinishedError); err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &unfinished) {
+			t.Errorf("%s: error %v; want wrong usage with %q", line, err, want)
+		}
+	}
+}
+
+// TestFleetWorkerRefuses checks that a worker starts no run if its results would be lost.
+func TestFleetWorkerRefuses(t *testing.T) {
+	t.Setenv("JOB_COMPLETION_INDEX", "0")
+	for _, test := range []struct{ pod, store, want string }{
+		{"pod-0", filepath.Join(t.TempDir(), "absent"), "no such file or directory; expected the directory of the results"},
+		{"../evil", t.TempDir(), `environment variable POD_NAME: found "../evil"; expected the name of a pod`},
+	} {
+		t.Setenv("POD_NAME", test.pod)
+		_, err := command(t, "fleet", "worker", "--name=n", "--seeds=1", "--provider=virtual", "--store="+test.store)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("pod %s: error %v; want %q", test.pod, err, test.want)
+		}
+	}
 }

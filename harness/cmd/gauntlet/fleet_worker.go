@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
@@ -96,11 +97,14 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if f.store == "" || pod == "" {
 		return errors.New("set the flag --store and the environment variable POD_NAME: at least one of them is missing")
 	}
+	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // the name is part of file names in the store
+		return fmt.Errorf("environment variable POD_NAME: found %q; expected the name of a pod, of lower-case letters, digits, \"-\" and \".\"", pod)
+	}
 	units, err := f.campaign.UnitsOf(index)
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := openStore(f.store)
+	store, closeStore, err := openExistingStore(f.store) // a new directory would be lost with the pod
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	}
 	defer stop()
 	err = worker.Work(cmd.Context())
-	if err == nil || errors.Is(err, fleet.ErrOtherCampaign) {
+	if err == nil || isWrongStore(err) {
 		return err
 	}
 	return &unfinishedError{err}

@@ -120,6 +120,9 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	f.runs.out = filepath.Join(path, "shrink")
+	if err := cmp.Or(inputfile.CheckDirectory(f.runs.out), inputfile.CheckRegular(f.smallest())); err != nil {
+		return err
+	}
 	f.runs.terminal = f.runs.newTerminal(cmd)
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
 		return f.explain(err, ofRun) // the options are wrong; no run has started
@@ -138,6 +141,9 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	}
 	return nil
 }
+
+// smallest returns the path of the file with the smallest scenario that fails.
+func (f *shrinkFlags) smallest() string { return filepath.Join(f.runs.out, "smallest.yaml") }
 
 // explain replaces advice that the flags of "gauntlet shrink" do not allow: the provider is that of
 // the failed run. The argument ofRun is true if the subject is that of the run too, so that the
@@ -195,7 +201,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario, pr
 	}
 	fmt.Fprintf(out, "check %s fails in the original scenario; a smaller scenario counts as passing after %d runs without a failure, with a confidence of %.0f%%\n",
 		f.check, prober.Runs(), 100*prober.Confidence())
-	smallest := filepath.Join(f.runs.out, "smallest.yaml")
+	smallest := f.smallest()
 	small, err := shrink.Shrink(original, func(s *scenario.Scenario) (bool, error) {
 		failing, err := prober.Fails(ctx, s)
 		if failing && err == nil {

@@ -178,7 +178,10 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	if err != nil {
 		return err
 	}
-	out := s.runDirectory(t)
+	out, err := s.runDirectory(t)
+	if err != nil {
+		return err
+	}
 	expected := *s.plan.Baseline
 	expected.Scenario = disturbed.Name // otherwise, the run's reproduce command refuses the baseline
 	seen := &runObserver{fired: map[int]bool{}}

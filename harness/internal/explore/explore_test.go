@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,6 +233,7 @@ func TestDamagedState(t *testing.T) {
 		{"plan.json", `^\{`, `[`, "plan.json: the file does not contain a valid plan of a search"},
 		{"results.jsonl", `^\{.*\n\{`, "{\"trial\": \"x\", \"verdict\": \"pass\"}\n[", "results.jsonl:2: the line is not a valid result of a run"},
 		{"results.jsonl", `"verdict":"pass"`, `"verdict":"good"`, `results.jsonl:1: the line is not a valid result of a run: field verdict: found "good"`},
+		{"results.jsonl", `"verdict":"pass"`, `"verdict":"fail"`, `results.jsonl:1: the line is not a valid result of a run: field directory: found no value`},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			damaged := t.TempDir()
@@ -252,6 +254,36 @@ func TestDamagedState(t *testing.T) {
 			}
 			f := &fakeRuns{t: t}
 			_, err = explore.Run(t.Context(), f.options(damaged))
+			if state := new(explore.StateError); !errors.As(err, &state) || !strings.Contains(err.Error(), test.want) || len(f.started) > 0 {
+				t.Errorf("error %v, %d runs; want a StateError with %q, and no run", err, len(f.started), test.want)
+			}
+		})
+	}
+}
+
+// TestObstructedDirectory checks that a search starts no run if it cannot use the names in its
+// directory.
+func TestObstructedDirectory(t *testing.T) {
+	file := func(path string) error { return os.WriteFile(path, nil, 0o600) }
+	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
+	for _, test := range []struct {
+		name   string
+		create func(path string) error
+		want   string
+	}{
+		{"runs", file, "runs: found a file; expected a directory"},
+		{"runs", pipe, "runs: found a pipe; expected a directory"},
+		{"runs", func(path string) error { return os.Symlink("absent", path) }, "runs: found a symbolic link that leads nowhere; expected a directory"},
+		{"baseline", file, "baseline: found a file; expected a directory"},
+		{"results.jsonl", pipe, "results.jsonl: found a pipe; expected a regular file"},
+	} {
+		t.Run(test.want, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := test.create(filepath.Join(dir, test.name)); err != nil {
+				t.Fatal(err)
+			}
+			f := &fakeRuns{t: t}
+			_, err := explore.Run(t.Context(), f.options(dir))
 			if state := new(explore.StateError); !errors.As(err, &state) || !strings.Contains(err.Error(), test.want) || len(f.started) > 0 {
 				t.Errorf("error %v, %d runs; want a StateError with %q, and no run", err, len(f.started), test.want)
 			}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -104,6 +105,10 @@ func open(o Options) (*search, error) {
 	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
 		return nil, err
 	}
+	err := cmp.Or(inputfile.CheckDirectory(s.baselineDirectory()), inputfile.CheckDirectory(s.runsDirectory()), inputfile.CheckRegular(s.resultsFile()))
+	if err != nil {
+		return nil, err
+	}
 	text, err := inputfile.Read(s.planFile())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -202,6 +207,9 @@ func parseResult(line []byte) (result, error) {
 	if err := reports.CheckVerdict(r.Verdict); err != nil {
 		return r, fmt.Errorf("field verdict: %w", err)
 	}
+	if r.failed() && r.Directory == "" {
+		return r, errors.New("field directory: found no value; expected the directory of the failed run")
+	}
 	return r, nil
 }
 
@@ -247,16 +255,20 @@ func (s *search) close() { _ = s.journal.Close() }
 func (s *search) planFile() string          { return filepath.Join(s.Directory, PlanName) }
 func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
 func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
+func (s *search) runsDirectory() string     { return filepath.Join(s.Directory, "runs") }
 
 // runDirectory returns a path for the directory of a trial's run. Nothing exists at this path yet.
-func (s *search) runDirectory(t trial) string {
+func (s *search) runDirectory(t trial) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		s.number++
-		dir := filepath.Join(s.Directory, "runs", fmt.Sprintf("%04d-%s", s.number, t[0].Action))
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return dir
+		dir := filepath.Join(s.runsDirectory(), fmt.Sprintf("%04d-%s", s.number, t[0].Action))
+		switch _, err := os.Lstat(dir); {
+		case errors.Is(err, os.ErrNotExist):
+			return dir, nil
+		case err != nil: // for example, somebody has replaced the directory by a file
+			return "", fmt.Errorf("%s: %w", dir, inputfile.Reason(err))
 		}
 	}
 }

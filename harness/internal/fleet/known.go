@@ -48,10 +48,16 @@ func (n *Night) Validate() error {
 	if err := CheckSeries(n.Series); err != nil {
 		return err
 	}
+	known := map[string]bool{}
 	for i := range n.NewGroups {
-		if id := n.NewGroups[i].ID; !groupIDPattern.MatchString(id) {
+		id := n.NewGroups[i].ID
+		switch {
+		case !groupIDPattern.MatchString(id):
 			return fmt.Errorf("newGroups[%d].id: found %q; expected 1 to 64 hexadecimal digits", i, id)
+		case known[id]:
+			return fmt.Errorf("newGroups[%d].id: found %q twice; expected each failure group once", i, id)
 		}
+		known[id] = true
 	}
 	return nil
 }

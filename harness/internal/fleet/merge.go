@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -59,6 +60,8 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 		err = errors.New(inputfile.JSONReason(err))
 	case c.Name != name:
 		err = fmt.Errorf("name: found %q; expected %q", c.Name, name)
+	case c.PerPod < 1:
+		err = fmt.Errorf("perPod: found %d; expected at least 1", c.PerPod)
 	default:
 		err = c.Validate()
 	}
@@ -95,7 +98,7 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	err = forEach(ctx, len(units), func(ctx context.Context, i int) error {
 		if result, ok := first[units[i].base()]; ok {
 			var err error
-			runs[i], err = read(ctx, store, units[i], result)
+			runs[i], err = merged.Campaign.read(ctx, store, units[i], result)
 			return err
 		}
 		return nil
@@ -174,9 +177,9 @@ func (m *Merged) choose(names []string) map[string]resultFile {
 }
 
 // read reads the result of a unit, which is one run of the campaign, from the store. The argument
-// result has the name of the file. If the file has the result of another seed, read returns an
+// result has the name of the file. If the file has the result of another run, read returns an
 // error.
-func read(ctx context.Context, store Store, unit Unit, result resultFile) (*reports.Run, error) {
+func (c *Campaign) read(ctx context.Context, store Store, unit Unit, result resultFile) (*reports.Run, error) {
 	content, err := store.Get(ctx, result.name)
 	if err != nil {
 		return nil, err
@@ -185,10 +188,31 @@ func read(ctx context.Context, store Store, unit Unit, result resultFile) (*repo
 	if err != nil {
 		return nil, fmt.Errorf("file %s in the store of results: %w", result.name, err)
 	}
-	if run.Seed != unit.Seed {
-		return nil, fmt.Errorf("file %s in the store of results: found the result of seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
+	if err := c.checkResult(run, unit); err != nil {
+		return nil, fmt.Errorf("file %s in the store of results: %w", result.name, err)
 	}
+	run.Directory = "" // only the worker had this directory
 	return run, nil
+}
+
+// checkResult returns an error if a run is not that of a unit. A run without a name of the scenario
+// or the provider is valid, because the program of an earlier version may have written it.
+func (c *Campaign) checkResult(run *reports.Run, unit Unit) error {
+	scenario := cmp.Or(unit.Scenario, c.Scenario)
+	for _, field := range []struct {
+		name, found, expected string
+		optional              bool
+	}{
+		{"seed", strconv.FormatUint(run.Seed, 10), strconv.FormatUint(unit.Seed, 10), false},
+		{"subject", run.Subject, unit.Subject, false},
+		{"scenario", run.Scenario, scenario, run.Scenario == "" || scenario == ""},
+		{"provider", run.Provider, c.Provider, run.Provider == "" || c.Provider == ""},
+	} {
+		if field.found != field.expected && !field.optional {
+			return fmt.Errorf("found the result of %s %s; expected %s %s", field.name, cmp.Or(field.found, `""`), field.name, field.expected)
+		}
+	}
+	return nil
 }
 
 // add adds the run of a unit (a seed and a subject) to m.Results. If the argument run is nil

@@ -89,7 +89,7 @@ func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir st
 		if !ok || result.base != unit.base() {
 			continue
 		}
-		run, err := read(ctx, store, unit, result)
+		run, err := c.read(ctx, store, unit, result)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Store contains the results of campaigns as named files. The parts of a name are separated by
@@ -63,33 +65,38 @@ func (d Directory) Put(_ context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Get reads the file with the given name in the store.
+// Get reads the file with the given name in the store. It refuses a pipe, a device, and a file that
+// is larger than any file that a worker writes.
 func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
 	path, err := d.path(name)
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	return inputfile.Read(path)
 }
 
 // List returns the names of all files in the store that begin with prefix, sorted. To save time, it
 // reads only the directory of prefix, and the directories below it. For example, List reads only
-// the directory nightly for the prefix "nightly/".
+// the directory nightly for the prefix "nightly/". This directory may be a symbolic link.
 func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	top, _ := path.Split(prefix)
 	var names []string
-	err := filepath.WalkDir(filepath.Join(string(d), filepath.FromSlash(top)), func(path string, entry fs.DirEntry, err error) error {
+	root := filepath.Join(string(d), filepath.FromSlash(top))
+	if linked, err := filepath.EvalSymlinks(root); err == nil {
+		root = linked
+	}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // no such campaign or index yet
 		}
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() || strings.HasSuffix(path, unfinishedSuffix) {
+		if entry.IsDir() || strings.HasSuffix(file, unfinishedSuffix) {
 			return ctx.Err()
 		}
-		relative, err := filepath.Rel(string(d), path)
-		if name := filepath.ToSlash(relative); err == nil && strings.HasPrefix(name, prefix) {
+		relative, err := filepath.Rel(root, file)
+		if name := path.Join(top, filepath.ToSlash(relative)); err == nil && strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 		return err
