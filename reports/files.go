@@ -129,8 +129,11 @@ func replace(target string, content []byte) error {
 		case errors.As(err, &link):
 			err = link.Err
 		}
-		if isDirectory(target) {
+		switch {
+		case isDirectory(target):
 			err = errors.New("found a directory; expected a file")
+		case isDirectory(unfinished):
+			err = fmt.Errorf("found a directory at %s, the name of the unfinished file; remove the directory", unfinished)
 		}
 		_ = os.Remove(unfinished) // an error would have the same cause, or none: the file may not exist
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,9 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	if report.Schema < 1 || report.Schema > schema {
 		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; to write the file again, run gauntlet check", path, schema, report.Schema)
+	}
+	if len(report.Runs) == 0 && !isRunDirectory(dir) { // for example, gauntlet explore found no failure
+		return nil, fmt.Errorf("%s: found no runs; expected at least one, in the directory of a run, or of a sweep or search in which a run failed", path)
 	}
 	if len(report.Runs) == 0 {
 		return nil, fmt.Errorf("%s: found no runs; expected at least one; to write the file of a run again, run gauntlet check", path)
@@ -73,15 +77,24 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// checkVerdicts returns an error if the verdict of the run, or of one of its checks, is unknown.
+// checkVerdicts returns an error if the run or one of its checks has an impossible verdict or number.
 // The error begins with the field's path in the run.
 func (r *jsonRun) checkVerdicts() error {
 	if err := CheckVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
+	if longest := math.MaxInt64 / float64(time.Second); r.DurationSeconds < 0 || r.DurationSeconds >= longest {
+		return fmt.Errorf("durationSeconds: found %g; expected 0 to %g", r.DurationSeconds, longest)
+	}
 	for i, result := range r.Results {
 		if err := CheckVerdict(result.Verdict); err != nil {
 			return fmt.Errorf("results[%d].verdict: %w", i, err)
+		}
+		if n := min(result.Exercised, result.Tested); n < 0 {
+			return fmt.Errorf("results[%d].exercised: found %d; expected 0 or more", i, n)
+		}
+		if fail := check.Fail; currentVerdict(result.Verdict) == fail && currentVerdict(r.Verdict) != fail {
+			return fmt.Errorf("verdict: found %s; expected %s, the worst verdict of its results (%s)", r.Verdict, fail, result.Check)
 		}
 	}
 	return nil

@@ -79,6 +79,7 @@ func TestIncompleteHistory(t *testing.T) {
 	}
 	gap := &history.Record{Seq: 99, At: time.Hour, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
 	death := &history.Record{Seq: 99, At: time.Hour, Process: &history.Process{Name: "subject-1", Event: history.ProcessDied, Detail: "subject-1 exited with status 1; last lines of its log"}}
+	aborted := &history.Record{Seq: int64(len(complete.records)) + 1, At: time.Hour, Gap: &history.Gap{Source: history.SourceRun, Detail: "no space left on device"}}
 	last := func(h *historyBuilder) int { return len(h.records) - 1 }
 	for _, c := range []struct {
 		name    string
@@ -94,6 +95,8 @@ func TestIncompleteHistory(t *testing.T) {
 		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "the end of the history is missing"},
 		{"a gap", cut(complete, last(complete), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
 		{"a gap, not exercised", cut(complete, last(complete), gap, nil), "burst-limit", Unknown, "too old"},
+		{"a gap after the end", cut(complete, len(complete.records), gap, nil), "slow-start", Pass, "held"},
+		{"aborted after the end", cut(complete, len(complete.records), aborted, nil), "slow-start", Unknown, "the run: no space left on device"},
 		{"a violation before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "violated once"},
 		{"not exercised", complete.all(), "burst-limit", NotExercised, "this run never exercised the guarantee"},
 		{"not exercised, although the scenario declares it", complete.all(), "back-off", Unknown, "the scenario lists this check in exercises"},

@@ -17,6 +17,7 @@ import (
 //
 //   - a response, list, watch event or end of a watch whose request is not in the history
 //   - a second request or response with the same ID
+//   - a second beginning of the phase chaos
 //   - a record with an earlier time than the previous record
 //   - a committed version that contradicts the previous one, such as a pod that goes from Failed to
 //     Running
@@ -25,6 +26,7 @@ type integrity struct {
 	at       time.Duration               // the time of the latest record
 	answered map[uint64]bool             // by request ID: true if the request has its response, false if it has not
 	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
+	chaos    bool                        // whether the phase chaos has begun
 	uids     map[objectName]types.UID    // the UID of each object in latest, by resource, namespace and name
 }
 
@@ -50,6 +52,11 @@ func (i *integrity) observe(r *history.Record) string {
 		return fmt.Sprintf("record %d has the time %v, but the previous record %d has the later time %v", r.Seq, r.At, previous, at)
 	}
 	switch {
+	case r.Phase != nil && r.Phase.Name == history.PhaseChaos: // other phases may begin again
+		if i.chaos {
+			return fmt.Sprintf("record %d is a second beginning of the phase %s", r.Seq, r.Phase.Name)
+		}
+		i.chaos = true
 	case r.Request != nil:
 		if _, exists := i.answered[r.Request.ID]; exists {
 			return fmt.Sprintf("record %d is a second request with the ID %d", r.Seq, r.Request.ID)

@@ -34,6 +34,10 @@ func TestIntegrity(t *testing.T) {
 		{"the end of a watch without its request", func(h *historyBuilder) { h.append(history.Record{WatchClosed: &history.WatchClosed{ID: 99}}) }, "is the end of a watch of request 99"},
 		{"two requests with one ID", func(h *historyBuilder) { h.append(request(99)); h.append(request(99)) }, "is a second request with the ID 99"},
 		{"two responses", func(h *historyBuilder) { h.append(request(99)); h.append(response(99)); h.append(response(99)) }, "is a second response to request 99"},
+		{"a phase that begins twice", func(h *historyBuilder) {
+			h.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
+			h.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
+		}, "is a second beginning of the phase chaos"},
 		{"a request without a response", func(h *historyBuilder) { h.append(request(99)) }, ""},
 		{"a time that goes backward", func(h *historyBuilder) { h.wait(-time.Hour); h.append(request(99)) }, "has the later time"},
 		{"a time far after the end", func(h *historyBuilder) {

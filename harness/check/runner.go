@@ -34,7 +34,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			activity.Incomplete = wrong
 			break
 		}
-		if model.phase == history.PhaseEnd { // the checks do not need the records after the end of the observation
+		aborted := record.Gap != nil && record.Gap.Source == history.SourceRun
+		if model.phase == history.PhaseEnd && !aborted { // the checks do not need the records after the end of the observation
 			continue
 		}
 		if record.Gap != nil { // records after a gap prove nothing, because some may be missing

@@ -350,6 +350,10 @@ type Gap struct {
 	Detail string `json:"detail"` // what is missing, and why
 }
 
+// SourceRun is the source of the gap in the history of a run that was aborted. The detail of the gap
+// says why.
+const SourceRun = "the run"
+
 // Stall says that gauntlet or a replica of the controllers under test got no CPU time before this
 // record. The machine may have been overloaded or suspended.
 //

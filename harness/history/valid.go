@@ -5,7 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
+
+// verbs has the verbs of the Kubernetes API. For a URL path without a resource, the verb is an HTTP
+// method.
+var verbs = []string{
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "head", "options", "connect", "proxy",
+}
 
 // validate returns an error if the record has an unknown value, or lacks its object. The checks would
 // otherwise ignore such a record.
@@ -18,6 +25,12 @@ func (r *Record) validate() error {
 			return err
 		}
 		return r.Commit.Object.validate("commit.object")
+	case r.Request != nil:
+		return oneOf("request.verb", r.Request.Verb, verbs...)
+	case r.Delivery != nil && r.Delivery.Held < 0:
+		return negative("delivery.held", r.Delivery.Held)
+	case r.Stall != nil && r.Stall.Duration < 0:
+		return negative("stall.lasted", r.Stall.Duration)
 	case r.Delivery != nil && r.Delivery.Type.HasObject():
 		return r.Delivery.Object.validate("delivery.object")
 	case r.Delivery != nil:
@@ -75,4 +88,9 @@ func httpStatus(field string, code int) error {
 // notAnIndex returns the error for a negative index.
 func notAnIndex(field string, index int) error {
 	return fmt.Errorf("%s: found %d; expected the position in the scenario, from 0", field, index)
+}
+
+// negative returns the error for a negative duration.
+func negative(field string, found time.Duration) error {
+	return fmt.Errorf("%s: found %d; expected a number of nanoseconds, 0 or more", field, found)
 }

@@ -1,6 +1,9 @@
 package history
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestValidate(t *testing.T) {
 	pod := Object{Ref: Ref{Resource: "pods", Name: "web-1"}}
@@ -29,6 +32,10 @@ func TestValidate(t *testing.T) {
 		{"a large status", Record{Response: &Response{Code: 200, ServerCode: 600}}, "response.serverCode: found 600; expected an HTTP status, or 0 for no response"},
 		{"a negative fault", Record{Fault: &Fault{Index: -1, Event: FaultFired}}, "fault.index: found -1; expected the position in the scenario, from 0"},
 		{"a negative step", Record{Step: &Step{Index: -1, Event: StepDone}}, "step.index: found -1; expected the position in the scenario, from 0"},
+		{"a request", Record{Request: &Request{Verb: "deletecollection"}}, ""},
+		{"an unknown verb", Record{Request: &Request{Verb: "eat"}}, `request.verb: found "eat"; expected one of ` + strings.Join(verbs, ", ")},
+		{"a negative delay", Record{Delivery: &Delivery{Type: Added, Object: pod, Held: -5}}, "delivery.held: found -5; expected a number of nanoseconds, 0 or more"},
+		{"a negative stall", Record{Stall: &Stall{Duration: -5}}, "stall.lasted: found -5; expected a number of nanoseconds, 0 or more"},
 		{"a second start", Record{Seq: 2, Start: &Start{Format: Format}}, "found a second start record; expected one at the beginning of the history"},
 	} {
 		got := ""

@@ -126,6 +126,10 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		for record, err := range records {
 			if record != nil {
 				duration = max(duration, record.At)
+				if err = sameFault(spec, record); err != nil {
+					yield(nil, fmt.Errorf("%s: record %d: %w", dir.history(), record.Seq, err))
+					return
+				}
 				if record.Request != nil && len(environment.Rules) > 0 {
 					used[neededBy(record.Request)] = true
 				}
@@ -165,6 +169,16 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 		}
 	}
 	return all
+}
+
+// sameFault returns an error if a record is about a fault that has another name in the scenario. The
+// scenario of a run with an external workload may have fewer faults than the history.
+func sameFault(spec *scenario.Scenario, record *history.Record) error {
+	fault := record.Fault
+	if fault == nil || fault.Index >= len(spec.Faults) || fault.Name == spec.Faults[fault.Index].Name {
+		return nil
+	}
+	return fmt.Errorf("fault.name: found %q; expected %q, which is fault %d of the scenario", fault.Name, spec.Faults[fault.Index].Name, fault.Index)
 }
 
 // missedFirings returns one text for each fault that has mustFire: true but never changed

@@ -205,6 +205,8 @@ func (d directory) describeMissing(file string, err error) error {
 func (d directory) readBaseline(environment *Environment) (*baseline.Baseline, error) {
 	b, err := baseline.Read(d.baseline())
 	switch {
+	case err == nil && b.Scenario != environment.Scenario:
+		return nil, fmt.Errorf("%s: found the baseline of scenario %s; expected scenario %s, which environment.json names", d.baseline(), b.Scenario, environment.Scenario)
 	case !errors.Is(err, os.ErrNotExist):
 		return b, err
 	case environment.Baseline:
@@ -218,6 +220,9 @@ func (d directory) readBaseline(environment *Environment) (*baseline.Baseline, e
 func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environment) error {
 	if environment.Scenario != spec.Name {
 		return fmt.Errorf("%s: found scenario %s; expected scenario %s, which environment.json names", d.scenario(), spec.Name, environment.Scenario)
+	}
+	if spec.Seed != 0 && spec.Seed != environment.Seed {
+		return fmt.Errorf("%s: seed: found %d; expected %d, which environment.json names", d.scenario(), spec.Seed, environment.Seed)
 	}
 	type run struct {
 		scenario, subject string

@@ -343,7 +343,7 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 		s.exportLogs(context.WithoutCancel(ctx))
 	}
 	if runErr != nil && s.Environment.Recorder != nil {
-		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
+		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: history.SourceRun, Detail: runErr.Error()}})
 	}
 	if s.On != nil {
 		return s.Environment.Reset(ctx)

@@ -101,7 +101,7 @@ func (s *Session) passRecords() {
 // process record before the gap says so. If there is no history, recordAbort creates one, so that
 // the run has reports.
 func (s *Session) recordAbort(reason error) error {
-	gap := history.Record{Gap: &history.Gap{Source: "the run", Detail: abortReason(reason)}}
+	gap := history.Record{Gap: &history.Gap{Source: history.SourceRun, Detail: abortReason(reason)}}
 	ending := []history.Record{gap}
 	if died := subjectPanic(reason); died != nil {
 		ending = []history.Record{{Process: died}, gap}
@@ -235,6 +235,9 @@ func (s *Session) runVirtual(ctx context.Context) error {
 		Dir: string(s.dir), Args: []string{"."}, Env: runtimepatch.Environment(s.Scenario.Seed),
 		LogPath: filepath.Join(s.dir.logs(), virtual.Program+".log"),
 	})
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -30,12 +31,21 @@ same history always gets the same verdicts.`,
 }
 
 // checkAll checks the saved runs in the given directories and prints the verdicts. It returns the
-// exit code for the worst verdict.
+// exit code for the worst verdict. A run counts once, even if several paths lead to it.
 func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	relaxGarbageCollection()
 	var all []reports.Run
 	var failed []error
+	checked := map[string]bool{}
 	for _, path := range paths {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return exitPass, err
+		}
+		if checked[realPath(absolute)] { // the same run again, or a link to it
+			continue
+		}
+		checked[realPath(absolute)] = true
 		result, err := run.Check(path)
 		if result == nil {
 			return exitPass, err // path is no valid run directory, or another command uses it
