@@ -17,7 +17,8 @@ func Glob(params Params, field, pattern string) error {
 // OwnerGlob returns an error if the value of a fault's parameter "owner" is invalid. A valid value
 // is empty, or a pair of globs for the kind and the name of an owner.
 func OwnerGlob(params Params, pattern string) error {
-	if pattern != "" && strings.Count(pattern, "/") != 1 {
+	kind, name, ok := strings.Cut(pattern, "/")
+	if pattern != "" && (!ok || kind == "" || name == "" || strings.Contains(name, "/")) {
 		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", pattern)
 	}
 	return Glob(params, "owner", pattern)

@@ -93,7 +93,7 @@ func newSlow(params faults.Params, verbs []string, effect func(time.Duration) in
 func (p *SlowParams) validate(params faults.Params, verbs []string) error {
 	delay := faults.Between(params, "delay", p.Delay, delayMin, durationMax)
 	if p.Delay == 0 {
-		delay = params.Errorf("delay", "not given; expected %v to %v", delayMin, durationMax)
+		delay = params.Errorf("delay", "0s or not given; expected %v to %v", delayMin, durationMax)
 	}
 	return scenario.JoinErrors(p.Match.validate(params, verbs), delay, faults.Between(params, "jitter", p.Jitter, 0, durationMax))
 }

@@ -49,7 +49,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	}
 	delay := faults.Between(params, "delay", p.Delay, delayMin, delayMax)
 	if p.Delay == 0 {
-		delay = params.Errorf("delay", "not given; expected %v to %v", delayMin, delayMax)
+		delay = params.Errorf("delay", "0s or not given; expected %v to %v", delayMin, delayMax)
 	}
 	if err := scenario.JoinErrors(p.validate(params), delay); err != nil {
 		return nil, err

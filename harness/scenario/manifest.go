@@ -129,7 +129,7 @@ func (f Fields) replicas() (int, bool) {
 //
 // These fields are apiVersion, kind, name and namespace, because gauntlet takes them from the
 // step and the run. The status is not allowed either. spec.replicas must be within its bounds.
-func (v *validator) fieldsOf(path string, found Fields) {
+func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
 	found = found.Copy()
@@ -145,9 +145,20 @@ func (v *validator) fieldsOf(path string, found Fields) {
 			v.check(!has, path+".metadata."+name, "found the field metadata.%s; remove the fields metadata.name and metadata.namespace", name)
 		}
 	}
+	v.specReplicas(path+".spec.replicas", kind, found)
+}
+
+// specReplicas records an error if spec.replicas is out of bounds. For a kind of Kubernetes, it also
+// records an error if the value is no whole number. A merge patch may remove the field with null.
+func (v *validator) specReplicas(path string, kind Kind, found Fields) {
 	if replicas, ok := found.replicas(); ok {
-		v.number(path+".spec.replicas", replicas, 0, replicasMax)
+		v.number(path, replicas, 0, replicasMax)
+		return
 	}
+	spec, _ := found["spec"].(map[string]any)
+	value := spec["replicas"]
+	known, ok := kube.Named(string(kind))
+	v.check(value == nil || !ok || !isKubernetesVersion(known), path, "found %.60v; expected a number from 0 to %d", value, replicasMax)
 }
 
 // genericCreate records errors about the fields that only a create operation with a manifest has.
@@ -167,7 +178,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 		}
 	}
 	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
-	v.fieldsOf(path+".manifest", c.Manifest)
+	v.fieldsOf(path+".manifest", c.Kind, c.Manifest)
 }
 
 // apiVersion records an error if a create operation with a manifest has no valid apiVersion. The

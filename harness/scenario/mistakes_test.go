@@ -213,3 +213,23 @@ faults:
 		})
 	}
 }
+
+// TestValues checks that values of fields that a run would use only late are wrong before the run.
+func TestValues(t *testing.T) {
+	const head = "name: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+	for text, want := range map[string]string{
+		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: 1.5}}}\n":                      "merge.spec.replicas: found 1.5; expected a number from 0 to 20000",
+		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: 99999999999999999999999}}}\n":  "merge.spec.replicas: found 99999999999999999999999; expected a number from 0 to 20000",
+		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: null}}}\n":                     "",
+		"  - create: {kind: StatefulSet, name: c, manifest: {spec: {replicas: x}}}\n":                     "manifest.spec.replicas: found x; expected a number from 0 to 20000",
+		"  - create: {apiVersion: example.com/v1, kind: Web, name: c, manifest: {spec: {replicas: x}}}\n": "",
+		"  - label: {kind: ReplicaSet, name: web, remove: [a, a]}\n":                                      "label.remove[1]: found the key a twice; expected each key once",
+		"faults:\n  - x: {}\n    when: {request: {verb: get, phase: committed}}\n":                        "found committed with the verb get, which commits nothing",
+		"faults:\n  - x: {}\n    when: {request: {verb: create, owner: /web}}\n":                          `request.owner: found "/web"; expected a kind and a name`,
+	} {
+		_, err := Parse("x.yaml", []byte(head+text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v; want %q", text, err, want)
+		}
+	}
+}

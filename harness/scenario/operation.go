@@ -214,7 +214,7 @@ func (p *Patch) String() string {
 
 func (p *Patch) validate(v *validator, path string) {
 	v.check(len(p.Merge) > 0, path+".merge", "found nothing; expected the fields to change, such as spec")
-	v.fieldsOf(path+".merge", p.Merge)
+	v.fieldsOf(path+".merge", p.Kind, p.Merge)
 }
 
 // changes formats changes of labels or annotations as arguments of kubectl label, such as

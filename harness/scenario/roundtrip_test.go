@@ -153,7 +153,8 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 	case *Annotate:
 		o.Annotations = rapid.MapOfN(genKey, genText, 1, 3).Draw(t, "annotations")
 	case *Label:
-		o.Remove = rapid.SliceOfN(rapid.Map(genKey, func(key string) string { return "x/" + strings.ReplaceAll(key, "/", ".") }), 1, 3).Draw(t, "remove")
+		keys := rapid.Map(genKey, func(key string) string { return "x/" + strings.ReplaceAll(key, "/", ".") })
+		o.Remove = rapid.SliceOfNDistinct(keys, 1, 3, rapid.ID).Draw(t, "remove")
 		o.Labels = maybe(genLabels).Filter(func(m map[string]string) bool {
 			return !slices.ContainsFunc(o.Remove, func(key string) bool { _, ok := m[key]; return ok })
 		}).Draw(t, "labels")
@@ -296,6 +297,9 @@ func genTrigger(t *rapid.T, depth int) *Trigger {
 			Resource: maybe(rapid.SampledFrom(Resources)).Draw(t, "resource"), Subresource: maybe(rapid.Just("status")).Draw(t, "subresource"),
 			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"),
 			Phase: rapid.SampledFrom([]Phase{Sent, Committed}).Draw(t, "phase"), Nth: genNth.Draw(t, "nth"),
+		}
+		if slices.Contains([]string{"get", "list", "watch"}, m.Request.Verb) {
+			m.Request.Phase = Sent // a read commits nothing
 		}
 	case 1:
 		m.Event = &EventTrigger{

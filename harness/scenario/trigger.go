@@ -277,6 +277,8 @@ func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 	}
 	v.globs(path, r.Name, r.Owner)
 	oneOf(v, path+".phase", r.Phase, Sent, Committed)
+	v.check(r.Phase != Committed || !slices.Contains([]string{"get", "list", "watch"}, string(r.Verb)), path+".phase",
+		"found committed with the verb %s, which commits nothing, so the trigger never matches; expected sent, or the verb of a write", r.Verb)
 	v.bounded(path, r)
 }
 
@@ -311,6 +313,7 @@ func (v *validator) globs(at, name, owner string) {
 	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)
 	_, err = path.Match(owner, "")
 	v.check(err == nil, at+".owner", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", owner)
-	v.check(owner == "" || strings.Count(owner, "/") == 1, at+".owner",
+	kind, ownerName, ok := strings.Cut(owner, "/")
+	v.check(owner == "" || ok && kind != "" && ownerName != "" && !strings.Contains(ownerName, "/"), at+".owner",
 		"found %q; expected a kind and a name, such as ReplicaSet/web-*", owner)
 }

@@ -202,6 +202,7 @@ func (v *validator) removed(path string, keys []string, set map[string]string, f
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)
 		v.labelKey(at, key)
+		v.check(slices.Index(keys, key) == i, at, "found the key %s twice; expected each key once", key)
 		_, both := set[key]
 		v.check(!both, at, "found the key %s, which the field %s sets; expected the key in only one of the two fields", key, field)
 	}

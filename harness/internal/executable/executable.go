@@ -99,8 +99,14 @@ func checkScript(file io.ReaderAt) error {
 	if len(words) == 0 {
 		return errors.New("found a script whose first line names no interpreter; expected an executable file")
 	}
-	if _, err := os.Stat(words[0]); err != nil {
+	interpreter, err := os.Stat(words[0])
+	if err != nil {
 		return fmt.Errorf("found a script whose interpreter %s is missing: %w; expected an executable file", words[0], inputfile.Reason(err))
+	}
+	if script, ok := file.(*os.File); ok {
+		if info, err := script.Stat(); err == nil && os.SameFile(info, interpreter) {
+			return fmt.Errorf("found a script that names itself, %s, as its interpreter; expected a path such as /bin/sh after #!", words[0])
+		}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("%s: %w; expected a file or directory with manifests", path, inputfile.Reason(err))
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)):
 		return kustomize(filepath.Dir(path))
 	case info.Mode().IsRegular():
