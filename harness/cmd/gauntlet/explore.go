@@ -121,6 +121,9 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	}
 	switch {
 	case err != nil:
+	case outcome.Complete && results.Runs == 0:
+		code = exitUnknown
+		err = fmt.Errorf("found no place of which a run says something; places in the plan: %d; expected a workload in which %s sends writes or gets watch events", len(outcome.Plan.Places), f.runs.subject)
 	case results.Interrupted != "":
 		err = errors.New(results.Interrupted)
 	case f.shrink:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
@@ -171,8 +174,26 @@ func (f *imageFlags) check(cmd *cobra.Command, args []string) error {
 	case emptyKey:
 		return errors.New("--label: found an empty key; expected KEY=VALUE")
 	}
-	if !f.push {
-		return checkFile("output", f.output)
+	if f.push {
+		return nil
+	}
+	return cmp.Or(checkFile("output", f.output), checkArchive(f.output))
+}
+
+// checkArchive returns an error if the value of --output is a file that is no tar archive. The
+// command replaces an earlier archive, and no other file.
+func checkArchive(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil // a new file, or a device
+	}
+	file, err := inputfile.Open(path)
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	defer file.Close()
+	if _, err := tar.NewReader(file).Next(); err != nil && err != io.EOF {
+		return fmt.Errorf("--output=%s: found a file that is no tar archive; expected another path, because the archive would replace this file", path)
 	}
 	return nil
 }

@@ -92,7 +92,8 @@ func TestImageToPipe(t *testing.T) {
 func TestImageThatFails(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")
-	if err := os.WriteFile(archive, []byte("before"), 0o644); err != nil {
+	before := make([]byte, 1024) // an archive without files
+	if err := os.WriteFile(archive, before, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, err := command(t, "image", "--output="+archive, file(t, "before"))
@@ -102,7 +103,7 @@ func TestImageThatFails(t *testing.T) {
 	}
 	want(t, err.Error(), "expected a Linux executable")
 	content, err := os.ReadFile(archive)
-	if err != nil || string(content) != "before" {
+	if err != nil || !bytes.Equal(content, before) {
 		t.Errorf("the archive has %q, %v", content, err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -179,5 +180,17 @@ func TestImageWithoutProgram(t *testing.T) {
 	_, err = command(t, "image", "--fleet", "--virtual", "--programs="+dir, "--output="+filepath.Join(dir, "image.tar"))
 	if err == nil || exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "gauntlet-virtual: no such file or directory; expected an executable file; run `make virtual`") {
 		t.Errorf("error %v, exit %d; want one about the missing program, and exit %d", err, exitCode(exitPass, err), exitUsage)
+	}
+}
+
+// TestImageReplacesArchives checks that "gauntlet image" refuses to replace a file that is no archive.
+func TestImageReplacesArchives(t *testing.T) {
+	output := file(t, "name: precious")
+	_, err := command(t, "image", filepath.Join("..", "..", "..", "bin", "standin"), "--output="+output)
+	if err == nil || exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "--output="+output+": found a file that is no tar archive") {
+		t.Errorf("error %v; want that the file is no archive", err)
+	}
+	if content, err := os.ReadFile(output); err != nil || string(content) != "name: precious" {
+		t.Errorf("content %q, error %v; want the file as before", content, err)
 	}
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -26,6 +29,19 @@ const (
 	upNodesDefault = 1
 	upNodesMax     = 20
 )
+
+// checkStateDirectory returns an error if the directory of standing clusters cannot be created, because
+// it or its parent is a file.
+func checkStateDirectory() error {
+	root, err := standing.Root()
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(inputfile.CheckDirectory(filepath.Dir(root)), inputfile.CheckDirectory(root)); err != nil {
+		return fmt.Errorf("finding the directory of standing clusters: %w", err)
+	}
+	return nil
+}
 
 func newUp() *cobra.Command {
 	var target string
@@ -57,6 +73,9 @@ The command prints only the path of the kubeconfig to standard output.`,
 			}
 			if target == noSubject && cmd.Flags().Changed("replicas") {
 				return errors.New("--replicas has no effect without a subject: add --subject, or omit --replicas")
+			}
+			if err := checkStateDirectory(); err != nil {
+				return err
 			}
 			installed, err := standingSubject(cmd.Context(), target, replicas)
 			if err != nil {

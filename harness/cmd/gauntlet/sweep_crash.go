@@ -118,6 +118,9 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
+	if len(writes) == 0 {
+		return nil, &unfinishedError{fmt.Errorf("scenario %s: found no write of subject %s in the run without faults; expected at least one, before or after which the subject can crash", withoutFaults.Name, subject)}
+	}
 	if f.from > len(writes) {
 		return nil, &unfinishedError{fmt.Errorf("--from=%d: found %d writes of subject %s; expected at most this number", f.from, len(writes), subject)}
 	}

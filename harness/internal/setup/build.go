@@ -132,9 +132,15 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	tempDir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "gauntlet-go-")
+	if err != nil {
+		return fmt.Errorf("creating a temporary directory for go %s: %w", args[0], err)
+	}
+	defer os.RemoveAll(tempDir) // an interrupted go command leaves files there
+
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+env.workspace, "GOOS="+runtime.GOOS, "GOARCH="+env.architecture)
+	cmd.Env = append(os.Environ(), "GOTMPDIR="+tempDir, "CGO_ENABLED=0", "GOWORK="+env.workspace, "GOOS="+runtime.GOOS, "GOARCH="+env.architecture)
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

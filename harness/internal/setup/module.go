@@ -101,7 +101,11 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(exit.Stderr)))
+		text := strings.TrimSpace(string(exit.Stderr))
+		if !strings.Contains(text, "\n") {
+			return fmt.Errorf("%w: %s", err, text)
+		}
+		return fmt.Errorf("%w\n%s", err, text)
 	}
 	return err
 }

@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd, Kubernetes
@@ -126,5 +128,9 @@ func cacheDir(getenv func(string) string) (string, error) {
 	if !filepath.IsAbs(cache) {
 		return "", fmt.Errorf("%w: found %q; expected an absolute path in XDG_CACHE_HOME", ErrNoCache, cache)
 	}
-	return filepath.Join(cache, "gauntlet"), nil
+	dir := filepath.Join(cache, "gauntlet")
+	if err := inputfile.CheckDirectory(filepath.Join(dir, "upstream")); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoCache, err)
+	}
+	return dir, nil
 }
