@@ -353,6 +353,11 @@ func TestReadDirectoryRefuses(t *testing.T) {
 		{"no verdict", `{"schema": 2, "runs": [{}]}`, `runs[0].verdict: found ""`},
 		{"an unknown verdict of a check", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"verdict": "good"}]}]}`,
 			`runs[0].results[0].verdict: found "good"`},
+		{"a pass with a failed check", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"check": "ownership", "verdict": "fail"}]}]}`,
+			"runs[0].verdict: found pass; expected fail, the worst verdict of its results (ownership)"},
+		{"a negative duration", `{"schema": 2, "runs": [{"verdict": "pass", "durationSeconds": -1e300}]}`, "runs[0].durationSeconds: found -1e+300; expected 0 to "},
+		{"a negative count", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"verdict": "pass", "exercised": -5}]}]}`,
+			"runs[0].results[0].exercised: found -5; expected 0 or more"},
 	} {
 		dir := t.TempDir()
 		if test.content != "" {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -272,7 +273,16 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)
 	}
-	return s.checkHistory(diagnostics, errors.Join(runErr, s.tearDown(ctx, runErr)))
+	return s.checkHistory(diagnostics, joinOnce(runErr, s.tearDown(ctx, runErr)))
+}
+
+// joinOnce joins the error that aborted a run and the error of the tear-down. If the second one says
+// the same again, joinOnce omits it: a history that cannot be written is the error of both.
+func joinOnce(runErr, tearDown error) error {
+	if runErr != nil && tearDown != nil && strings.Contains(runErr.Error(), tearDown.Error()) {
+		return runErr
+	}
+	return errors.Join(runErr, tearDown)
 }
 
 // UnrecordedError is the error of a run that was aborted before its history began. Such a run has

@@ -330,7 +330,7 @@ func record(ctx context.Context, dir directory, o *Options, start func(seed uint
 			s.progress("writing the diagnostics failed: %v", writeErr)
 		}
 	}
-	return errors.Join(err, s.tearDown(ctx, err))
+	return joinOnce(err, s.tearDown(ctx, err))
 }
 
 // readMessages returns the progress messages that [Record] has written to the file at path. It

@@ -128,8 +128,7 @@ func Operator(d Definition) (Target, error) {
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
 }
 
-// checkFiles returns an error for an invalid name of a file, and for a content that is not a valid
-// template.
+// checkFiles returns an error for an invalid file name, and for content that is not a valid template.
 func checkFiles(files map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {

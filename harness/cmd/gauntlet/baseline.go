@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -129,6 +130,9 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	return all, nil
 }
 
+// noBaseline is a part of the error of a command that ends before it writes the baseline.
+const noBaseline = "no baseline was written"
+
 // learnFrom makes the runs without faults. If all of them completed, it writes what they have in
 // common (the baseline) to a file. It returns exitFail if a check failed in a run, and exitPass
 // otherwise.
@@ -151,12 +155,15 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 		return err
 	})
 	if err == nil && len(runs) < len(all) {
-		err = fmt.Errorf("interrupted after %d of %d runs without faults; no baseline was written", len(runs), len(all))
+		err = fmt.Errorf("interrupted after %d of %d runs without faults; %s", len(runs), len(all), noBaseline)
 	}
 	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // print only failed runs, because most runs without faults have the verdict unknown
 	code := exitPass
 	if len(failed) > 0 {
 		code = exitFail
+	}
+	if err != nil && !strings.Contains(err.Error(), noBaseline) {
+		err = fmt.Errorf("%w; %s", err, noBaseline)
 	}
 	if err := errors.Join(err, printVerdicts(cmd.OutOrStdout(), failed)); err != nil {
 		return code, &unfinishedError{err}

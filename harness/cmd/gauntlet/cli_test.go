@@ -135,6 +135,7 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{[]string{"frob"}, `unknown command "frob" for "gauntlet"; "gauntlet --help" lists the commands`},
 		{[]string{"nightlyy"}, `unknown command "nightlyy" for "gauntlet"; did you mean nightly?`},
+		{[]string{"--", "run"}, `found the command "run" after --; omit --`},
 		{[]string{"sweep"}, "sweep: found no command; expected one of crash, seeds"},
 		{[]string{"sweep", "seds"}, `unknown command "seds" for "gauntlet sweep"; expected one of crash, seeds; did you mean seeds?`},
 		{[]string{"completion", "tcsh"}, "expected one of bash, fish, powershell, zsh"},

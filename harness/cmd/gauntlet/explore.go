@@ -122,8 +122,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	switch {
 	case err != nil:
 	case outcome.Complete && results.Runs == 0:
-		code = exitUnknown
-		err = fmt.Errorf("found no place of which a run says something; places in the plan: %d; expected a workload in which %s sends writes or gets watch events", len(outcome.Plan.Places), f.runs.subject)
+		code, err = exitUnknown, f.nothingTested(outcome.Plan)
 	case results.Interrupted != "":
 		err = errors.New(results.Interrupted)
 	case f.shrink:
@@ -136,6 +135,11 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		fmt.Fprintln(cmd.OutOrStdout(), "the time of --budget is used up; run the same command to continue the search")
 	}
 	return code, nil
+}
+
+// nothingTested returns the error for a complete search in which no run reached a place.
+func (f *exploreFlags) nothingTested(plan *explore.Plan) error {
+	return fmt.Errorf("no run reached a place; found %d places; expected a workload in which %s sends writes or gets watch events", len(plan.Places), f.runs.subject)
 }
 
 // options returns the options of the search for writes and watch events at which a fault makes a

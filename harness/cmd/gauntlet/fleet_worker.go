@@ -89,16 +89,9 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
-	index, err := strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX"))
+	index, pod, err := f.pod()
 	if err != nil {
-		return fmt.Errorf("environment variable JOB_COMPLETION_INDEX: found %q; expected the pod's index in the job, a whole number", os.Getenv("JOB_COMPLETION_INDEX"))
-	}
-	pod := os.Getenv("POD_NAME")
-	if f.store == "" || pod == "" {
-		return errors.New("set the flag --store and the environment variable POD_NAME: at least one of them is missing")
-	}
-	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // the name is part of file names in the store
-		return fmt.Errorf("environment variable POD_NAME: found %q; expected the name of a pod, of lower-case letters, digits, \"-\" and \".\"", pod)
+		return err
 	}
 	units, err := f.campaign.UnitsOf(index)
 	if err != nil {
@@ -145,6 +138,22 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 		return err
 	}
 	return &unfinishedError{err}
+}
+
+// pod returns the index of the pod in its Job, and the name of the pod. It reads both from
+// environment variables.
+func (f *fleetWorkerFlags) pod() (index int, name string, err error) {
+	if index, err = strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX")); err != nil {
+		return 0, "", fmt.Errorf("environment variable JOB_COMPLETION_INDEX: found %q; expected the pod's index in the job, a whole number", os.Getenv("JOB_COMPLETION_INDEX"))
+	}
+	name = os.Getenv("POD_NAME")
+	if f.store == "" || name == "" {
+		return 0, "", errors.New("set the flag --store and the environment variable POD_NAME: at least one of them is missing")
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 { // the name is part of file names in the store
+		return 0, "", fmt.Errorf("environment variable POD_NAME: found %q; expected the name of a pod, of lower-case letters, digits, \"-\" and \".\"", name)
+	}
+	return index, name, nil
 }
 
 func newFleetExport() *cobra.Command {

@@ -13,6 +13,7 @@ const (
 	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`
 	wroteStart       = `{"seq":1,"at":1,"start":{"format":1,"time":"2026-03-01T06:00:00Z","scenario":"x","seed":7,"subject":"ours","provider":"embedded","namespace":"gauntlet"}}` + "\n"
 	wroteFault       = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"fired"}}` + "\n"
+	wroteBaseline    = "format: 2\nscenario: other\nsubject: ours\nruns: 3\nend:\n  replicasets.apps gauntlet/web: \"1\"\n"
 )
 
 // TestHalfWritten checks that each command reports one clear error for an incomplete run
@@ -51,6 +52,22 @@ func TestHalfWritten(t *testing.T) {
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": strings.Replace(wroteStart, `"scenario":"x"`, `"scenario":"other"`, 1),
 		}, map[string]string{
 			"check": "history.jsonl: found the history of scenario other, seed 7, subject ours; expected scenario x, seed 7, subject ours, which environment.json names", "shrink": "history.jsonl: found the history of scenario other",
+		}},
+		{"scenario with another seed", map[string]string{
+			"scenario.yaml": wroteScenario + "seed: 8\n", "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
+		}, map[string]string{
+			"check": "scenario.yaml: seed: found 8; expected 7, which environment.json names", "shrink": "scenario.yaml: seed: found 8",
+		}},
+		{"baseline of another scenario", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "baseline.yaml": wroteBaseline,
+		}, map[string]string{
+			"check": "baseline.yaml: found the baseline of scenario other; expected scenario x, which environment.json names",
+		}},
+		{"history of another fault", map[string]string{
+			"scenario.yaml": wroteScenario + "faults:\n  - restart: {how: kill}\n", "environment.json": wroteEnvironment,
+			"history.jsonl": wroteStart + strings.Replace(wroteFault, "restart", "crash", 1),
+		}, map[string]string{
+			"check": `history.jsonl: record 2: fault.name: found "crash"; expected "restart", which is fault 0 of the scenario`,
 		}},
 		{"no baseline", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "baseline": true`, 1), "history.jsonl": wroteStart,
@@ -119,5 +136,22 @@ func TestHalfWritten(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckOnce checks that a run counts once, even if several paths lead to it.
+func TestCheckOnce(t *testing.T) {
+	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	for name, text := range map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := command(t, "check", dir, link, dir+"/.")
+	if !strings.Contains(said, "1 run: 1 unknown") {
+		t.Errorf("found no summary of 1 run in\n%s", said)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +140,8 @@ func (f *imageFlags) write(ctx context.Context, built *image.Image) error {
 	return nil
 }
 
-// checkPrograms returns an error if the archive would replace one of the programs in the images.
+// checkPrograms returns an error if the archive would replace a program of the images. It returns one
+// also for any other file that is no archive.
 func (f *imageFlags) checkPrograms(specs []image.Spec) error {
 	if f.push {
 		return nil
@@ -153,7 +153,7 @@ func (f *imageFlags) checkPrograms(specs []image.Spec) error {
 			}
 		}
 	}
-	return nil
+	return checkArchive(f.output)
 }
 
 // check returns an error if the argument and the flags contradict each other, or if a value is
@@ -177,7 +177,7 @@ func (f *imageFlags) check(cmd *cobra.Command, args []string) error {
 	if f.push {
 		return nil
 	}
-	return cmp.Or(checkFile("output", f.output), checkArchive(f.output))
+	return checkFile("output", f.output)
 }
 
 // checkArchive returns an error if the value of --output is a file that is no tar archive. The

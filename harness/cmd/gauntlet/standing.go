@@ -30,8 +30,7 @@ const (
 	upNodesMax     = 20
 )
 
-// checkStateDirectory returns an error if the directory of standing clusters cannot be created, because
-// it or its parent is a file.
+// checkStateDirectory returns an error if the directory of standing clusters, or its parent, is a file.
 func checkStateDirectory() error {
 	root, err := standing.Root()
 	if err != nil {

@@ -197,6 +197,8 @@ func checkBudget(budget time.Duration) error {
 func unknownCommand(parent *cobra.Command, found string) error {
 	advice := nearest.Suggestion(found, commandNames(parent))
 	switch names := commandNames(parent); {
+	case slices.Contains(names, found): // after --, cobra looks for no command
+		return fmt.Errorf("found the command %q after --; omit --", found)
 	case parent.HasParent() && len(names) > 0:
 		advice = "; expected one of " + strings.Join(names, ", ") + advice
 	case advice == "":

@@ -96,3 +96,14 @@ func TestCheckItself(t *testing.T) {
 		t.Errorf("Check() of a directory: error %v", err)
 	}
 }
+
+// TestScriptOfItself checks that Check rejects a script that names itself as its interpreter.
+func TestScriptOfItself(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte("#!"+path+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(path); err == nil || !strings.Contains(err.Error(), "found a script that names itself") {
+		t.Errorf("error %v; want that the script names itself", err)
+	}
+}

@@ -20,12 +20,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// readManifests returns the objects in the manifests at path. The path may be:
+// readManifests returns the objects in the manifests at a path, which is absolute or relative to the
+// directory dir. The path may be:
 //
 //   - a kustomization file, or a directory that contains one: it is built like `kustomize build`
 //   - another file: its documents in YAML or JSON are the manifests
 //   - another directory: all its .yaml, .yml and .json files are read, but no subdirectories
-func readManifests(path string) ([]*unstructured.Unstructured, error) {
+func readManifests(dir, path string) ([]*unstructured.Unstructured, error) {
+	if path == "" {
+		return nil, errors.New("found an empty text; expected the path of a file or directory")
+	}
+	path = within(dir, path)
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -98,10 +98,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 			from = dir
 		}
-		if name == "" {
-			return nil, document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "found an empty text; expected the path of a file or directory")
-		}
-		read, err := readManifests(within(from, name))
+		read, err := readManifests(from, name)
 		if err != nil {
 			return nil, document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
 		}

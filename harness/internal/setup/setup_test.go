@@ -168,6 +168,20 @@ func TestGoCommandErrorContainsStandardError(t *testing.T) {
 	}
 }
 
+// TestGoCommandLeavesNoFiles checks that an interrupted go command leaves no temporary files.
+func TestGoCommandLeavesNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GOTMPDIR", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := goCommand(ctx, ".", forThisMachine, []string{"build", "-o", os.DevNull, "."}, os.Stdout, newTestProgress(t)); err == nil {
+		t.Error("found no error; want that the build was interrupted")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files %v, error %v; want none", left, err)
+	}
+}
+
 func TestFailedBuildLeavesNoFiles(t *testing.T) {
 	root := t.TempDir()
 	versions, err := pinnedVersions()
