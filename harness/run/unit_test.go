@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -361,6 +362,24 @@ func TestReproduceCommand(t *testing.T) {
 	} {
 		if got := reproduceCommand(test.dir, &scenario.Scenario{}, &test.environment); got != test.want {
 			t.Errorf("\n got %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+// TestJoinOnce checks that the tear-down of a run does not repeat the reason why the run was aborted.
+func TestJoinOnce(t *testing.T) {
+	full, other := errors.New("writing the history: no space left"), errors.New("stopping etcd")
+	for _, test := range []struct {
+		run, tearDown error
+		want          string
+	}{
+		{full, full, full.Error()},
+		{full, other, full.Error() + "\n" + other.Error()},
+		{nil, other, other.Error()},
+		{full, nil, full.Error()},
+	} {
+		if got := joinOnce(test.run, test.tearDown); got == nil || got.Error() != test.want {
+			t.Errorf("%v, %v: error %v; want %q", test.run, test.tearDown, got, test.want)
 		}
 	}
 }
