@@ -48,6 +48,8 @@ type Webhooks struct {
 	listener   net.Listener
 	reserved   net.Listener // listener that reserves the port of the webhooks on this machine; nil if each replica has its own port or address
 	goroutines sync.WaitGroup
+	// written has the files that the method write wrote to dir, by name.
+	written map[string]os.FileInfo
 	// stopCopying ends the goroutine of CopySecret.
 	stopCopying context.CancelFunc
 
@@ -72,6 +74,7 @@ func ServeWebhooks(ctx context.Context, d *Definition, home string, replicas int
 	w := &Webhooks{
 		definition: d, dir: filepath.Join(home, "k8s-webhook-server", "serving-certs"),
 		replicas: map[string]string{}, connections: map[net.Conn]bool{}, stopCopying: func() {},
+		written: map[string]os.FileInfo{},
 	}
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return nil, err
@@ -119,17 +122,64 @@ func (w *Webhooks) createCertificate() error {
 
 // write writes files, such as a certificate and its key, to w.dir. A program that reads a file
 // meanwhile gets the complete old or the complete new content.
+//
+// If w.dir has a file that write did not write, the program manages the directory itself. write then
+// changes nothing.
 func (w *Webhooks) write(files map[string][]byte) error {
+	if own, err := w.ownsDirectory(); err != nil || !own {
+		return err
+	}
 	for name, content := range files {
-		path := filepath.Join(w.dir, name)
-		if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-			return err
-		}
-		if err := os.Rename(path+".new", path); err != nil {
+		if err := w.writeFile(filepath.Join(w.dir, name), content); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeFile writes a file. If another program has created a file or a symbolic link at this path,
+// it returns [os.ErrExist].
+func (w *Webhooks) writeFile(path string, content []byte) error {
+	created := path + ".new"
+	if err := os.WriteFile(created, content, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(created) // after the rename, there is no such file
+	info, err := os.Lstat(created)
+	if err != nil {
+		return err
+	}
+	put := os.Link // unlike os.Rename, it does not replace a file
+	if found, err := os.Lstat(path); err == nil && w.wrote(found) {
+		put = os.Rename
+	}
+	if err := put(created, path); err != nil {
+		return err
+	}
+	w.written[filepath.Base(path)] = info
+	return nil
+}
+
+// ownsDirectory reports whether writeFile wrote all files in w.dir.
+func (w *Webhooks) ownsDirectory() (bool, error) {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && !w.wrote(info) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// wrote reports whether writeFile wrote a file of w.dir, and nobody changed or replaced it later. A
+// new file may have the inode of a removed one, so wrote also compares the time and the mode.
+func (w *Webhooks) wrote(found os.FileInfo) bool {
+	info := w.written[found.Name()]
+	return info != nil && os.SameFile(info, found) && info.ModTime().Equal(found.ModTime()) && info.Mode() == found.Mode()
 }
 
 // CheckReplicas returns an error if this machine cannot run several replicas of the program. All of
@@ -244,6 +294,9 @@ func (w *Webhooks) Listening(ctx context.Context) error {
 // CopySecret copies the Secret Definition.CertificateSecret to the directory of the serving
 // certificate, and again when the Secret changes. In a cluster, a kubelet does this. CopySecret
 // returns at once; [Webhooks.Stop] ends the copying.
+//
+// A program may write the Secret and the directory itself. CopySecret therefore waits until the
+// Secret did not change for one period, and changes nothing in a directory with files of the program.
 func (w *Webhooks) CopySecret(ctx context.Context, admin kubernetes.Interface) {
 	name := w.definition.CertificateSecret
 	if name == (types.NamespacedName{}) {
@@ -253,11 +306,14 @@ func (w *Webhooks) CopySecret(ctx context.Context, admin kubernetes.Interface) {
 	w.goroutines.Go(func() {
 		ticker := time.NewTicker(200 * time.Millisecond)
 		defer ticker.Stop()
-		version := ""
+		seen, copied := "", ""
 		for {
 			secret, err := admin.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-			if err == nil && secret.ResourceVersion != version && w.write(secret.Data) == nil {
-				version = secret.ResourceVersion
+			if err == nil && secret.ResourceVersion == seen && seen != copied && w.write(secret.Data) == nil {
+				copied = seen
+			}
+			if err == nil {
+				seen = secret.ResourceVersion
 			}
 			select {
 			case <-ctx.Done():

@@ -231,6 +231,58 @@ func TestCopySecret(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheProgram checks which files change when the program itself has written some of them.
+func TestFilesOfTheProgram(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(dir string) error // what the program does between two writes
+		want   map[string]string
+	}{
+		"nothing":        {func(string) error { return nil }, map[string]string{"tls.crt": "new", "tls.key": "new"}},
+		"removes a file": {func(dir string) error { return os.Remove(filepath.Join(dir, "tls.key")) }, map[string]string{"tls.crt": "new", "tls.key": "new"}},
+		"adds a file": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.pem"), []byte("own"), 0o600) },
+			map[string]string{"tls.crt": "old", "tls.key": "old", "ca.pem": "own"}},
+		"writes atomically": {func(dir string) error {
+			own, path := filepath.Join(dir, "..data"), filepath.Join(dir, "tls.crt")
+			return errors.Join(os.WriteFile(own, []byte("own"), 0o600), os.Remove(path), os.Symlink("..data", path))
+		}, map[string]string{"..data": "own", "tls.crt": "own", "tls.key": "old"}},
+		"replaces a file": {func(dir string) error {
+			path := filepath.Join(dir, "tls.crt")
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("own"), 0o644))
+		}, map[string]string{"tls.crt": "own", "tls.key": "old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Webhooks{dir: t.TempDir(), written: map[string]os.FileInfo{}}
+			write := func(content string) error {
+				return w.write(map[string][]byte{"tls.crt": []byte(content), "tls.key": []byte(content)})
+			}
+			if err := errors.Join(write("old"), test.change(w.dir), write("new")); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			entries, err := os.ReadDir(w.dir)
+			for _, entry := range entries {
+				content, readErr := os.ReadFile(filepath.Join(w.dir, entry.Name()))
+				got[entry.Name()], err = string(content), errors.Join(err, readErr)
+			}
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("error %v, files -want +got:\n%s", err, diff)
+			}
+		})
+	}
+	t.Run("creates a file meanwhile", func(t *testing.T) {
+		w, path := &Webhooks{written: map[string]os.FileInfo{}}, filepath.Join(t.TempDir(), "tls.crt")
+		if err := os.Symlink("..data/tls.crt", path); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.writeFile(path, nil); !errors.Is(err, os.ErrExist) {
+			t.Errorf("error %v; want that the file exists", err)
+		}
+		if target, err := os.Readlink(path); err != nil || target != "..data/tls.crt" {
+			t.Errorf("found the link %q, error %v; want that of the program", target, err)
+		}
+	})
+}
+
 // TestDefinitionFiles checks the files of a replica.
 func TestDefinitionFiles(t *testing.T) {
 	d := &Definition{Namespace: "own", Files: map[string]string{"config.yaml": "port: {{.WebhookPort}}\nnamespace: {{.Namespace}}\n"}}
