@@ -62,7 +62,7 @@ the plan, the results and the runs that failed.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.runs.subject, "subject", "ours", "the controllers under test; see --subject of \"gauntlet run\"")
 	f.DurationVar(&flags.budget, "budget", 30*time.Minute, "the time after which no new run starts; with 0, the search ends when every place was tried")
-	f.StringSliceVar(&flags.at, "at", all, "the faults to inject: "+strings.Join(all, ", "))
+	f.StringSliceVar(&flags.at, "at", all, "the faults to inject, of which the search tries one place each in turn, in this order: "+strings.Join(all, ", "))
 	f.DurationVar(&flags.delay, "delay", explore.DefaultDelay, "how late an event or a response is, with the faults held, late and stale of --at")
 	f.IntVar(&flags.baseline, "baseline", 3, "the number of runs without faults; a place that is not in all of them is pruned")
 	f.StringVar(&flags.dir, "dir", "", "the `directory` of the search (default: explore-SCENARIO-SUBJECT in the directory of --out)")

@@ -43,7 +43,8 @@ type Options struct {
 	// Subject identifies the controllers under test. If Directory has a plan for another subject,
 	// [Run] returns an error.
 	Subject string
-	// Actions has the kinds of faults that the search injects, such as a crash.
+	// Actions has the kinds of faults that the search injects, such as a crash. The search takes one
+	// place of each kind in turn, in this order.
 	Actions []Action
 	// Delay is how long an event or a response is late; see [DefaultDelay].
 	Delay time.Duration

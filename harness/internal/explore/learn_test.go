@@ -313,6 +313,35 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestOrder checks that a plan takes one place of each action in turn. Among the places of one action,
+// the first place of each verb and resource comes first.
+func TestOrder(t *testing.T) {
+	lesson := begin().deliver(history.Added, replicaSet(10, 1)).
+		write("create", "", pod("", 0), pod("web-a", 12)).write("create", "", pod("", 0), pod("web-b", 13)).write("update", "", replicaSet(10, 1), replicaSet(14, 2)).learn(t)
+	for _, test := range []struct {
+		actions []explore.Action
+		want    []string
+	}{
+		{[]explore.Action{explore.Crash, explore.Held, explore.Lost}, []string{
+			"crash at create of pods web-* number 1", "held at ADDED event of replicasets.apps web number 1", "lost at create of pods web-* number 1",
+			"crash at update of replicasets.apps web number 1", "lost at update of replicasets.apps web number 1",
+			"crash at create of pods web-* number 2", "lost at create of pods web-* number 2",
+		}},
+		{[]explore.Action{explore.Held, explore.Crash}, []string{
+			"held at ADDED event of replicasets.apps web number 1", "crash at create of pods web-* number 1",
+			"crash at update of replicasets.apps web number 1", "crash at create of pods web-* number 2",
+		}},
+	} {
+		var got []string
+		for _, p := range explore.NewPlan([]string{"pods", "replicasets.apps"}, test.actions, []*explore.Lesson{lesson}).Places {
+			got = append(got, p.String())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("places for %v (-want +got):\n%s", test.actions, diff)
+		}
+	}
+}
+
 // TestPlanOfSeveralRuns checks that a plan has only places that occur in every run without faults.
 // Fields that differ between these runs are masked in the baseline.
 func TestPlanOfSeveralRuns(t *testing.T) {

@@ -102,7 +102,7 @@ const (
 	Stale       Action = "stale"
 )
 
-// Actions has all actions, in the order in which a search tries them.
+// Actions has all actions, in the order in which a search tries them by default.
 var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held, Late}
 
 // DefaultDelay is how long an event or a response is late, unless the options of a search have

@@ -93,7 +93,7 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	for _, l := range lessons {
 		observers = append(observers, l.Observer)
 	}
-	plan := &Plan{Baseline: baseline.Combine(observers), Places: breadthFirst(p.kept)}
+	plan := &Plan{Baseline: baseline.Combine(observers), Places: roundRobin(p.kept, actions)}
 	for key, n := range p.pruned {
 		key.Places = n
 		plan.Pruned = append(plan.Pruned, key)
@@ -294,30 +294,44 @@ func (l *Lesson) changesAround(write int, at int64) (before, after int) {
 	return before, after
 }
 
-// breadthFirst orders the places of faults so that even a small budget tries places of every sort.
-// The first place of each sort comes first, then the second place of each sort, and so on. Two
-// places are of the same sort if they have the same action, resource, and verb or event type.
-func breadthFirst(places []Place) []Place {
-	rank := make([]int, len(places))
-	counts := map[string]int{}
-	order := slices.Clone(places)
-	byID := map[string]int{}
-	for i, p := range places {
-		rank[i] = counts[p.sort()]
-		counts[p.sort()]++
-		byID[p.String()] = i
+// roundRobin orders the places so that even a small budget tries places of every action. It takes one
+// place of each action in turn, in the order of the argument actions. Among the places of one action,
+// the order is that of breadthFirst. The actions must include those of all places.
+func roundRobin(places []Place, actions []Action) []Place {
+	byAction := map[Action][]Place{}
+	for _, p := range places {
+		byAction[p.Action] = append(byAction[p.Action], p)
 	}
-	slices.SortStableFunc(order, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(rank[byID[a.String()]], rank[byID[b.String()]]),
-			cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)))
-	})
+	for _, own := range byAction {
+		breadthFirst(own)
+	}
+	order := make([]Place, 0, len(places))
+	for round := 0; len(order) < len(places); round++ {
+		for _, action := range actions {
+			if own := byAction[action]; round < len(own) {
+				order = append(order, own[round])
+			}
+		}
+	}
 	return order
 }
 
-// sort returns a text that is equal for all places of the same sort. It contains the action, the
+// breadthFirst sorts places of one action. The first place of each sort comes first, then the
+// second place of each sort, and so on. Two places are of the same sort if they have the same
+// resource, and the same verb or event type.
+func breadthFirst(places []Place) {
+	counts, rank := map[string]int{}, map[string]int{}
+	for _, p := range places {
+		rank[p.String()] = counts[p.sort()]
+		counts[p.sort()]++
+	}
+	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(rank[a.String()], rank[b.String()]) })
+}
+
+// sort returns a text that is equal for all places of the same action and sort. It contains the
 // resource, and the verb or event type; see [breadthFirst].
 func (p *Place) sort() string {
-	sort := string(p.Action)
+	sort := ""
 	if p.Event != nil {
 		sort += fmt.Sprintf(" %s %s", p.Event.Type, p.Event.Resource)
 	}
