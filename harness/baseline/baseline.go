@@ -44,6 +44,10 @@ type Baseline struct {
 	// except those that [Observer.End] leaves out. An entry such as replicasets.apps/status says
 	// that the controllers write the status. The field End then contains the status too.
 	Written []string `json:"written"`
+	// Generated has the common parts of the names that the controllers under test generate, such as
+	// "secrets default/web-*". Objects with such names count together. A name with a random suffix and
+	// the name of an owner needs no entry.
+	Generated []string `json:"generated,omitempty"`
 	// End contains facts about the objects at the end of the runs, such as the values of their
 	// fields. See [Observer.End].
 	End Facts `json:"end"`
@@ -85,6 +89,7 @@ func Combine(observers []*Observer) *Baseline {
 	for _, o := range observers {
 		ends, effects = append(ends, o.End(b.Written)), append(effects, o.Effects())
 	}
+	b.mergeGenerated(ends, effects)
 	b.End, b.Effects = Agreed(ends), Agreed(effects)
 	return b
 }
@@ -97,9 +102,9 @@ func Combine(observers []*Observer) *Baseline {
 // Nobody creates such a pod again.
 func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
 	if !podsReplaced {
-		return b.End.Differences(run.End(b.Written))
+		return b.End.Differences(b.endOf(run))
 	}
-	expected, found := maps.Clone(b.End), run.End(b.Written)
+	expected, found := maps.Clone(b.End), b.endOf(run)
 	for _, facts := range []Facts{expected, found} {
 		maps.DeleteFunc(facts, func(key, _ string) bool { return strings.Contains(key, " status/") || b.createdByOthers(key, run) })
 	}
@@ -198,6 +203,11 @@ func (b *Baseline) Validate() error {
 	}
 	if len(b.End) == 0 {
 		errs = append(errs, errors.New("field end (the objects at the end of a run): found no objects; expected at least one"))
+	}
+	for i, common := range b.Generated {
+		if name, ok := strings.CutSuffix(common, "*"); !ok || !slices.Contains(commonParts(name+"x"), common) {
+			errs = append(errs, fmt.Errorf("field generated[%d]: found %q; expected the common part of names, such as \"secrets default/web-*\"", i, common))
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Effects)) {
 		if _, err := parseEffects(key, b.Effects[key]); err != nil {

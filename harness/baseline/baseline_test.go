@@ -322,6 +322,7 @@ func TestFile(t *testing.T) {
 		"format: 2\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
 		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 		"format: 2\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
+		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
 		"format: 2\n": "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
 		"":            `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
 		"null\n":      `found no fields; expected a baseline, as "gauntlet baseline" writes it`,

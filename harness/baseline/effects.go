@@ -117,7 +117,7 @@ func (o *Observer) Effects() Facts {
 
 // ExtraEffects returns a text for each object that the controllers created or deleted more often
 // than in the baseline. The baseline is what runs without faults have in common. The parameter
-// found contains the effects of the run to compare. The texts are sorted.
+// found contains the effects of the run to compare; see [Baseline.EffectsOf]. The texts are sorted.
 //
 // A create is not extra if it replaces an object that disappeared without a delete by the
 // controllers under test. For example, a user or a node may have deleted that object. Among objects

@@ -41,13 +41,13 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 // than in the baseline. The first result is the number of objects that it compared. The second
 // describes each object that was created or deleted too often.
 func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
-	found := run.Effects()
+	found := b.EffectsOf(run)
 	return len(found), b.ExtraEffects(found)
 }
 
 // compareNamedEffects is like compareEffects, without objects that have generated names.
 func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
-	found := run.Effects()
+	found := b.EffectsOf(run)
 	maps.DeleteFunc(found, func(key, _ string) bool { return baseline.HasGeneratedName(key) })
 	return len(found), b.ExtraEffects(found)
 }

@@ -4,6 +4,7 @@
 //	baseline  run the workload without faults, several times
 //	learn     read from the histories which writes and watch events the subject had, and which
 //	          related objects had been delivered before each write
+//	check     run the workload without faults again, and compare it with the earlier runs
 //	plan      list the places for faults, and prune those that cannot matter
 //	try       run the workload again, once for each place, with the faults of this place
 //	pairs     combine two places, as long as the budget lasts
@@ -102,7 +103,8 @@ func (s *search) goesOn(ctx context.Context) bool {
 }
 
 // learn makes the runs without faults, and plans the search from the histories of these runs. Each run
-// has a seed of its own, so that the runs differ in what depends on random choices. learn sets s.plan
+// has a seed of its own, so that the runs differ in what depends on random choices. A further run
+// without faults checks the baseline; see checkBaseline. learn sets s.plan
 // and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
 // workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
@@ -128,11 +130,14 @@ func (s *search) learn(ctx context.Context) error {
 		lessons, runs = append(lessons, lesson), append(runs, *run)
 		return err
 	})
-	if err != nil || ctx.Err() != nil {
-		return errors.Join(err, os.RemoveAll(s.baselineDirectory()))
+	if err == nil && ctx.Err() == nil {
+		s.plan, s.baseline = NewPlan(s.calm.Resources(), s.Actions, lessons), runs
+		err = s.checkBaseline(ctx, lessons)
 	}
-	s.plan = NewPlan(s.calm.Resources(), s.Actions, lessons)
-	s.baseline = runs
+	if err != nil || ctx.Err() != nil {
+		s.plan = nil
+		return errors.Join(err, os.RemoveAll(s.baselineDirectory()), os.RemoveAll(s.stabilityDirectory()))
+	}
 	return s.save()
 }
 

@@ -93,6 +93,8 @@ type fakeRuns struct {
 	started []string // faults of the runs in the order of their start, without the runs without faults
 	// failing has the faults with which a check fails, and silent has the faults that do not fire.
 	failing, silent map[string]bool
+	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
+	onCheck func(l *story, result *reports.Run)
 	// onStart is called before each run with faults. It may be nil.
 	onStart func(n int)
 }
@@ -105,8 +107,11 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 	}
 	result := &reports.Run{Scenario: s.Name, Subject: "fake", Directory: dir, Verdict: check.Pass}
 	l := begin().deliver(history.Added, replicaSet(10, 1)).write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3))
-	if (b != nil) != (len(s.Faults) > 0) || b != nil && b.Scenario != s.Name {
-		f.t.Errorf("run of %s with %d faults: found baseline %v; expected one of this scenario only for a run with faults", s.Name, len(s.Faults), b)
+	if len(s.Faults) > 0 && b == nil || b != nil && b.Scenario != s.Name {
+		f.t.Errorf("run of %s with %d faults: found baseline %v; expected one of this scenario", s.Name, len(s.Faults), b)
+	}
+	if len(s.Faults) == 0 && b != nil && f.onCheck != nil {
+		f.onCheck(l, result)
 	}
 	if len(s.Faults) > 0 {
 		fault := s.Faults[0].Name
@@ -191,6 +196,69 @@ func TestRun(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
 	if err != nil || len(kept) != 1 {
 		t.Errorf("kept the runs %v, error %v; want the failed one", kept, err)
+	}
+}
+
+// TestStability checks what a search does with the result of the run that checks the baseline.
+func TestStability(t *testing.T) {
+	secret := &history.Record{Commit: &history.Commit{Type: history.Added, Object: object("secrets", "late", 20, `{}`)}}
+	for name, test := range map[string]struct {
+		onCheck  func(l *story, result *reports.Run)
+		progress string // the message about the baseline; empty if there must be none
+		masked   bool
+	}{
+		"the run is equal": {},
+		"an object appears late": {
+			onCheck: func(l *story, result *reports.Run) {
+				l.add(*secret)
+				result.Results = []check.Result{
+					{Check: "same-end-state", Verdict: check.Fail, Violations: 7, Evidence: []check.Evidence{{Summary: `secrets ns/late: found "1"; expected none`}, {Summary: `secrets ns/late spec/x: found "1"; expected "2"`}}},
+					{Check: "no-extra-effects", Verdict: check.Fail, Violations: 1, Evidence: []check.Evidence{{Summary: "secrets ns/late: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}}},
+				}
+			},
+			progress: "the baseline is not stable; the search ignores what differs in a further run without faults: secrets ns/late, secrets ns/late spec/x and others; see ",
+			masked:   true,
+		},
+		"another check fails": {onCheck: func(l *story, result *reports.Run) {
+			l.add(*secret)
+			result.Results = []check.Result{{Check: "needless-writes", Verdict: check.Fail, Violations: 1}}
+		}},
+		"a step fails": {
+			onCheck: func(l *story, _ *reports.Run) {
+				l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
+			},
+			progress: "the baseline is not stable: in a further run without faults, step 1 (await web) failed: late; see ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeRuns{t: t, onCheck: test.onCheck}
+			o := f.options(t.TempDir())
+			var messages []string
+			o.Progress = func(message string) { messages = append(messages, message) }
+			outcome, err := explore.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(o.Directory, "stability")
+			found := ""
+			for _, message := range messages {
+				if strings.Contains(message, "not stable") {
+					found += message
+				}
+			}
+			if test.progress == "" && found != "" || !strings.HasPrefix(found, test.progress) || test.progress != "" && !strings.Contains(found, dir) {
+				t.Errorf("message %q; want %q and the directory", found, test.progress)
+			}
+			if _, err := os.Stat(dir); (err == nil) != (test.progress != "") {
+				t.Errorf("directory of the run: error %v; want a directory only if the baseline is not stable", err)
+			}
+			if got := outcome.Plan.Baseline.End["secrets ns/late"]; (got == baseline.Any) != test.masked || outcome.Plan.Baseline.Runs != 2 {
+				t.Errorf("the baseline has the Secret %q and %d runs; want it masked: %v, and 2 runs", got, outcome.Plan.Baseline.Runs, test.masked)
+			}
+			if again := f.explore(t.Context(), o.Directory); !again.Complete {
+				t.Error("the search did not continue")
+			}
+		})
 	}
 }
 

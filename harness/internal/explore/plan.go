@@ -89,17 +89,22 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 			p.addStale()
 		}
 	}
-	var observers []*baseline.Observer
-	for _, l := range lessons {
-		observers = append(observers, l.Observer)
-	}
-	plan := &Plan{Baseline: baseline.Combine(observers), Places: roundRobin(p.kept, actions)}
+	plan := &Plan{Baseline: baselineOf(lessons), Places: roundRobin(p.kept, actions)}
 	for key, n := range p.pruned {
 		key.Places = n
 		plan.Pruned = append(plan.Pruned, key)
 	}
 	sortPruned(plan.Pruned)
 	return plan
+}
+
+// baselineOf returns what the runs without faults have in common. Each lesson is that of one run.
+func baselineOf(lessons []*Lesson) *baseline.Baseline {
+	var observers []*baseline.Observer
+	for _, l := range lessons {
+		observers = append(observers, l.Observer)
+	}
+	return baseline.Combine(observers)
 }
 
 // add adds a place to the plan, unless a fault at the place cannot matter. The argument reason says

@@ -26,6 +26,7 @@ import (
 //	plan.json      the plan, and a hash of the search to which it belongs
 //	results.jsonl  one line for each run with faults that has ended
 //	baseline/      the runs without faults
+//	stability/     a further run without faults, if it differs from the others
 //	runs/          the runs with faults that show a failure
 type search struct {
 	Options
@@ -252,10 +253,11 @@ func (s *search) digest() (string, error) {
 
 func (s *search) close() { _ = s.journal.Close() }
 
-func (s *search) planFile() string          { return filepath.Join(s.Directory, PlanName) }
-func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
-func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
-func (s *search) runsDirectory() string     { return filepath.Join(s.Directory, "runs") }
+func (s *search) planFile() string           { return filepath.Join(s.Directory, PlanName) }
+func (s *search) resultsFile() string        { return filepath.Join(s.Directory, "results.jsonl") }
+func (s *search) baselineDirectory() string  { return filepath.Join(s.Directory, "baseline") }
+func (s *search) runsDirectory() string      { return filepath.Join(s.Directory, "runs") }
+func (s *search) stabilityDirectory() string { return filepath.Join(s.Directory, "stability") }
 
 // runDirectory returns a path for the directory of a trial's run. Nothing exists at this path yet.
 func (s *search) runDirectory(t trial) (string, error) {

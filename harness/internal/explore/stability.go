@@ -1,0 +1,77 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// quietToCheck is the time without writes after which the run that checks the baseline ends. Some
+// controllers create objects about 30 s after their start, and a run with faults may last as long.
+const quietToCheck = 30 * time.Second
+
+// baselineChecks are the checks that compare a run with the baseline.
+var baselineChecks = []string{"same-end-state", "no-extra-effects"}
+
+// checkBaseline makes one more run without faults, and compares it with the baseline in s.plan. If the
+// run differs, no fault is the reason. A new baseline then ignores what differs, and checkBaseline says
+// which objects these are. The argument lessons has the lessons of the earlier runs.
+//
+// If a step of the workload failed, the run cannot be compared, and the baseline stays as it is.
+func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
+	s.Progress("run without faults, to check the baseline")
+	calm := s.calm.Clone()
+	calm.Seed += uint64(s.Baseline)
+	calm.Settle.Quiet = max(calm.Settle.Quiet, min(quietToCheck, calm.Settle.Within/2))
+	run, err := s.Start(ctx, calm, s.plan.Baseline, s.stabilityDirectory(), func(*history.Record) {})
+	if run == nil || err != nil || ctx.Err() != nil {
+		return err
+	}
+	lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+	if err != nil {
+		return err
+	}
+	if failed := lesson.Observer.FailedStep; failed != "" {
+		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run without faults, %s; see %s", failed, run.Directory))
+		return nil
+	}
+	different := differing(run)
+	if different == "" {
+		return os.RemoveAll(s.stabilityDirectory())
+	}
+	s.Progress(fmt.Sprintf("the baseline is not stable; the search ignores what differs in a further run without faults: %s; see %s", different, run.Directory))
+	stable := baselineOf(append(slices.Clone(lessons), lesson))
+	stable.Runs = s.plan.Baseline.Runs // the value of --baseline
+	s.plan.Baseline = stable
+	return nil
+}
+
+// differing returns the objects and fields that differ between a run and its baseline, as a list in
+// one line. It returns "" if the checks found no difference.
+func differing(run *reports.Run) string {
+	var names []string
+	more := ""
+	for _, result := range run.Results {
+		if result.Verdict != check.Fail || !slices.Contains(baselineChecks, result.Check) {
+			continue
+		}
+		for _, evidence := range result.Evidence {
+			name, _, _ := strings.Cut(evidence.Summary, ": found")
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if result.Violations > len(result.Evidence) {
+			more = " and others"
+		}
+	}
+	return strings.Join(names, ", ") + more
+}
