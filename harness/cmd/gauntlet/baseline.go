@@ -199,3 +199,12 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 	}
 	return b, nil
 }
+
+// otherSubject returns a warning of one line if a baseline was learned with another subject. It
+// returns "" if the baseline is nil or does not name its subject.
+func otherSubject(b *baseline.Baseline, subject string) string {
+	if b == nil || b.Subject == "" || b.Subject == subject {
+		return ""
+	}
+	return fmt.Sprintf("found the baseline of the subject %s; expected %s; the checks also report how the two subjects differ without faults", b.Subject, subject)
+}

@@ -38,6 +38,23 @@ func TestLoadBaseline(t *testing.T) {
 	}
 }
 
+// TestOtherSubject checks when a run with --baseline prints a warning about the subject.
+func TestOtherSubject(t *testing.T) {
+	for _, test := range []struct {
+		learnt *baseline.Baseline
+		want   string
+	}{
+		{nil, ""},
+		{&baseline.Baseline{}, ""},
+		{&baseline.Baseline{Subject: "/x/v1.yaml"}, ""},
+		{&baseline.Baseline{Subject: "/x/v2.yaml"}, "found the baseline of the subject /x/v2.yaml; expected /x/v1.yaml; the checks also report how the two subjects differ without faults"},
+	} {
+		if got := otherSubject(test.learnt, "/x/v1.yaml"); got != test.want {
+			t.Errorf("baseline %v: warning %q; want %q", test.learnt, got, test.want)
+		}
+	}
+}
+
 // TestBaselineKeepsFiles checks that "gauntlet baseline" does not replace an existing file. A user
 // may have edited the file.
 func TestBaselineKeepsFiles(t *testing.T) {

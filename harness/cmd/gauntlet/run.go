@@ -124,6 +124,9 @@ document instead. Everything else goes to standard error.`,
 			}
 			for i := range options {
 				options[i].Baseline = learnt
+				if warning := otherSubject(learnt, options[i].Target.String()); warning != "" {
+					flags.announce(cmd, "warning: --baseline=%s: %s\n", baselineFile, warning)
+				}
 			}
 			*code, err = runAll(cmd, format, options, parallel, flags.attempts)
 			return err
