@@ -93,6 +93,8 @@ type fakeRuns struct {
 	started []string // faults of the runs in the order of their start, without the runs without faults
 	// failing has the faults with which a check fails, and silent has the faults that do not fire.
 	failing, silent map[string]bool
+	// stuck has the faults with which a step of the workload fails.
+	stuck map[string]bool
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck func(l *story, result *reports.Run)
 	// onStart is called before each run with faults. It may be nil.
@@ -129,6 +131,9 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 			if !f.silent[fault] {
 				l.add(history.Record{Fault: &history.Fault{Index: i, Event: history.FaultFired}})
 			}
+		}
+		if f.stuck[fault] {
+			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
 		}
 		if f.failing[fault] {
 			result.Verdict = check.Fail
@@ -196,6 +201,21 @@ func TestRun(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
 	if err != nil || len(kept) != 1 {
 		t.Errorf("kept the runs %v, error %v; want the failed one", kept, err)
+	}
+}
+
+// TestUnknown checks that the table counts a run with a failed step as unknown, not as failed.
+func TestUnknown(t *testing.T) {
+	f := &fakeRuns{t: t, failing: map[string]bool{"response-lost 2": true}, stuck: map[string]bool{"crash 1": true, "response-lost 1": true}, silent: map[string]bool{"response-lost 1": true}}
+	outcome := f.explore(t.Context(), t.TempDir())
+	const want = `
+fault          places   tried   fired  failed unknown
+crash               2       2       2       0       1
+lost                2       2       1       1       0
+pairs               0       0       0       0       0
+`
+	if got := outcome.String(); !strings.Contains(got, want) || len(outcome.Failed) != 2 {
+		t.Errorf("%d runs did not pass, table\n%s\nwant 2, and\n%s", len(outcome.Failed), got, want)
 	}
 }
 

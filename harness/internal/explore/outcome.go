@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -40,7 +41,10 @@ type Counts struct {
 	Places int // all places or pairs, even those that were not tried
 	Tried  int // the places or pairs whose run has ended
 	Fired  int // the runs in which every fault of the place fired
-	Failed int // the runs that show a failure
+	Failed int // the runs that show a failure, except those with the verdict unknown
+	// Unknown counts the runs with the verdict unknown in which every fault of the place fired. A step
+	// of the workload may have failed in such a run.
+	Unknown int
 
 	passed int // the runs in which every fault of the place fired, and that show no failure
 }
@@ -62,7 +66,11 @@ func (o *Outcome) add(c *Counts, r result) bool {
 		}
 		return true
 	}
-	c.Failed++
+	if r.Verdict == check.Unknown {
+		c.Unknown++
+	} else {
+		c.Failed++
+	}
 	if r.run != nil {
 		o.Failed = append(o.Failed, *r.run)
 		return true
@@ -101,13 +109,14 @@ func (o *Outcome) Runs() int {
 }
 
 // String formats a table with a row for each action, such as crash. The columns are the numbers
-// of places, of tried places, of runs whose faults fired, and of failed runs.
+// of places, of tried places, of runs whose faults fired, of failed runs, and of runs with the verdict
+// unknown.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	row := func(name string, c *Counts) {
-		fmt.Fprintf(&b, "%-13s %7d %7d %7d %7d\n", name, c.Places, c.Tried, c.Fired, c.Failed)
+		fmt.Fprintf(&b, "%-13s %7d %7d %7d %7d %7d\n", name, c.Places, c.Tried, c.Fired, c.Failed, c.Unknown)
 	}
-	fmt.Fprintf(&b, "%s\n\n%-13s %7s %7s %7s %7s\n", o.Plan, "fault", "places", "tried", "fired", "failed")
+	fmt.Fprintf(&b, "%s\n\n%-13s %7s %7s %7s %7s %7s\n", o.Plan, "fault", "places", "tried", "fired", "failed", "unknown")
 	for _, action := range Actions {
 		if c := o.Tried[action]; c != nil {
 			row(string(action), c)
