@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,8 +48,11 @@ func (b *Baseline) mergeGenerated(ends, effects []Facts) {
 // generatedNames returns the common parts of the generated names, such as "secrets default/web-*".
 // Each element of the argument runs has the objects of one run. The argument named reports whether
 // an object does not have a generated name.
+//
+// Each name counts only for its longest common part that all runs have. Otherwise, an object of one run
+// would count together with unlike objects.
 func generatedNames(runs []map[string]bool, named func(object string) bool) []string {
-	with := map[string]map[int]bool{} // by common part of a name: the runs that have such an object
+	with := map[string]map[string]int{} // by common part: the objects with it, and the run of each
 	for i, all := range runs {
 		for object := range all {
 			if named(object) {
@@ -56,23 +60,30 @@ func generatedNames(runs []map[string]bool, named func(object string) bool) []st
 			}
 			for _, common := range commonParts(object) {
 				if with[common] == nil {
-					with[common] = map[int]bool{}
+					with[common] = map[string]int{}
 				}
-				with[common][i] = true
+				with[common][object] = i
 			}
 		}
 	}
-	inAll := func(common string) bool { return len(with[common]) == len(runs) }
-	found := map[string]bool{}
-	for _, all := range runs {
-		for object := range all {
-			parts := commonParts(object)
-			if i := slices.IndexFunc(parts, inAll); i >= 0 && !named(object) {
-				found[parts[i]] = true
+	var found []string
+	for _, common := range slices.SortedFunc(maps.Keys(with), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+		in := map[int]bool{}
+		for _, i := range with[common] {
+			in[i] = true
+		}
+		if len(in) < len(runs) {
+			continue
+		}
+		found = append(found, common)
+		for object := range maps.Clone(with[common]) {
+			for _, shorter := range commonParts(object) {
+				delete(with[shorter], object)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	slices.Sort(found)
+	return found
 }
 
 // objects returns the objects that the facts are about, such as "services default/web".
