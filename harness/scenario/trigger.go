@@ -277,7 +277,7 @@ func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 	}
 	v.globs(path, r.Name, r.Owner)
 	oneOf(v, path+".phase", r.Phase, Sent, Committed)
-	v.check(r.Phase != Committed || !slices.Contains([]string{"get", "list", "watch"}, string(r.Verb)), path+".phase",
+	v.check(r.Phase != Committed || !slices.Contains([]string{"get", "list", "watch"}, r.Verb), path+".phase",
 		"found committed with the verb %s, which commits nothing, so the trigger never matches; expected sent, or the verb of a write", r.Verb)
 	v.bounded(path, r)
 }

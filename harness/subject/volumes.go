@@ -31,6 +31,10 @@ type Volume struct {
 	Certificates bool
 }
 
+// VolumesSupported returns an error if this machine does not permit mount namespaces. A program then
+// finds neither its volumes nor the files of a ServiceAccount.
+func VolumesSupported() error { return process.MountsSupported() }
+
 // accountDirectory is the directory in which Kubernetes mounts the files of a ServiceAccount into
 // every container.
 const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"

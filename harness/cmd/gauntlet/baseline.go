@@ -200,6 +200,17 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 	return b, nil
 }
 
+// compareWith sets the baseline of all runs, which comes from a file. It prints a warning for each run
+// of another subject.
+func (f *runFlags) compareWith(cmd *cobra.Command, options []run.Options, learnt *baseline.Baseline, file string) {
+	for i := range options {
+		options[i].Baseline = learnt
+		if warning := otherSubject(learnt, options[i].Target.String()); warning != "" {
+			f.announce(cmd, "warning: --baseline=%s: %s\n", file, warning)
+		}
+	}
+}
+
 // otherSubject returns a warning of one line if a baseline was learned with another subject. It
 // returns "" if the baseline is nil or does not name its subject.
 func otherSubject(b *baseline.Baseline, subject string) string {

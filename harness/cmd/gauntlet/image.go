@@ -192,7 +192,7 @@ func checkArchive(path string) error {
 		return fmt.Errorf("--output: %w", err)
 	}
 	defer file.Close()
-	if _, err := tar.NewReader(file).Next(); err != nil && err != io.EOF {
+	if _, err := tar.NewReader(file).Next(); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("--output=%s: found a file that is no tar archive; expected another path, because the archive would replace this file", path)
 	}
 	return nil

@@ -122,12 +122,7 @@ document instead. Everything else goes to standard error.`,
 			if err != nil {
 				return err
 			}
-			for i := range options {
-				options[i].Baseline = learnt
-				if warning := otherSubject(learnt, options[i].Target.String()); warning != "" {
-					flags.announce(cmd, "warning: --baseline=%s: %s\n", baselineFile, warning)
-				}
-			}
+			flags.compareWith(cmd, options, learnt, baselineFile)
 			*code, err = runAll(cmd, format, options, parallel, flags.attempts)
 			return err
 		},

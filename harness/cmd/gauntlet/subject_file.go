@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -48,7 +47,7 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		if len(loaded.Ignored) > 0 {
 			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
 		}
-		if err := process.MountsSupported(); err != nil {
+		if err := subject.VolumesSupported(); err != nil {
 			f.announce(cmd, "%s: the program finds no files of a service account, of volumes or of certificates at their fixed paths: %v\n", f.subject, err)
 		}
 		if f.operators == nil {

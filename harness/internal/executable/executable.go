@@ -71,7 +71,7 @@ func CheckFor(path, architecture string) error {
 func check(file io.ReaderAt, architecture, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the executable file: %w", err)
 	}
 	switch {
@@ -105,7 +105,7 @@ func checkScript(file io.ReaderAt) error {
 	}
 	if script, ok := file.(*os.File); ok {
 		if info, err := script.Stat(); err == nil && os.SameFile(info, interpreter) {
-			return fmt.Errorf("found a script that names itself, %s, as its interpreter; expected a path such as /bin/sh after #!", words[0])
+			return fmt.Errorf("found a script that names itself, %s, as its interpreter; expected #! and a path such as /bin/sh", words[0])
 		}
 	}
 	return nil

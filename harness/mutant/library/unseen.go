@@ -309,4 +309,109 @@ var unseen = []mutant.Mutant{
 		Scenarios:   []string{"named-pods"},
 		Checks:      []string{"endpoints-exact", "late-sync"},
 	},
+	{
+		ID: "own-failed-rollback-ignored", Base: mutant.Ours,
+		Description: "The controller does not retry a rollback whose write failed.",
+		Edits: []mutant.Edit{edit("controllers/deployment/rollback.go",
+			`		return fmt.Errorf("rolling back Deployment %s/%s: %w", d.Namespace, d.Name, err)`, `		return nil`)},
+		Scenarios: []string{"failed-updates"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-failed-reuse-ignored", Base: mutant.Ours,
+		Description: "The Deployment controller does not retry a failed update of the new ReplicaSet.",
+		Edits: []mutant.Edit{edit("controllers/deployment/sync.go",
+			`		return err // the status is written nevertheless, so progress must count`, `		return nil`)},
+		Scenarios: []string{"failed-updates"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-failed-claim-ignored", Base: mutant.Ours,
+		Description: "The Deployment controller does not retry a failed adoption of a ReplicaSet.",
+		Edits: []mutant.Edit{edit("controllers/deployment/sync.go", `	sets, err := c.claim(ctx, d, selector)
+	if err != nil {
+		return err
+	}`, `	sets, err := c.claim(ctx, d, selector)
+	if err != nil {
+		return nil
+	}`)},
+		Scenarios: []string{"failed-sets"},
+		Checks:    []string{"rollout-complete"},
+	},
+	{
+		ID: "own-other-labels-ignored", Base: mutant.Ours,
+		Description: "The Endpoints controller looks up the Services of a pod by only one label.",
+		Edits: []mutant.Edit{edit("controllers/endpoints/serviceindex.go",
+			`ok && selects(service, labels) {`, `ok {`)},
+		Scenarios: []string{"selectors"},
+		Checks:    []string{"endpoints-exact"},
+	},
+	{
+		ID: "own-missing-label-selected", Base: mutant.Ours,
+		Description: "A Service that selects a label without a value also selects pods without the label.",
+		Edits: []mutant.Edit{edit("controllers/endpoints/publish.go",
+			`if actual, present := labels[key]; !present || actual != value {`, `if labels[key] != value {`)},
+		Scenarios: []string{"selectors"},
+		Checks:    []string{"addresses", "endpoints-exact"},
+	},
+	{
+		ID: "own-empty-annotation-missing", Base: mutant.Ours,
+		Description: "The controller does not copy an annotation without a value to the ReplicaSet.",
+		Edits: []mutant.Edit{edit("controllers/deployment/annotations.go",
+			`if had, has := annotations[key]; !has || had != value {`, `if annotations[key] != value {`)},
+		Scenarios: []string{"rejected-rollback"},
+		Checks:    []string{"rollout-complete", "late-sync"},
+	},
+	{
+		ID: "own-refusal-drops-annotations", Base: mutant.Ours,
+		Description: "The controller drops all annotations of a Deployment when it refuses a rollback.",
+		Edits: []mutant.Edit{edit("controllers/deployment/rollback.go",
+			`		if key != appsv1.DeprecatedRollbackTo {`, `		if key == appsv1.DeprecatedRollbackTo && value == "" {`)},
+		Scenarios: []string{"rejected-rollback"},
+		Checks:    []string{"rollback"},
+	},
+	{
+		ID: "own-saturation-ignored", Base: mutant.Ours,
+		Description: "Old ReplicaSets of a paused Deployment keep their pods although all new ones are available.",
+		Edits: []mutant.Edit{edit("controllers/deployment/scale.go",
+			`	case saturated: //`, `	case saturated && l.replicas < 0: //`)},
+		Scenarios: []string{"paused-halfway"},
+		Checks:    []string{"late-sync"},
+	},
+	{
+		ID: "own-failed-endpoints-ignored", Base: mutant.Ours,
+		Description: "The controller does not retry a failed create of Endpoints.",
+		Edits: []mutant.Edit{edit("controllers/endpoints/sync.go",
+			`			return fmt.Errorf("creating Endpoints %s: %w", key, err)`, `			return nil`)},
+		Scenarios: []string{"failed-endpoints"},
+		Checks:    []string{"endpoints-exact"},
+	},
+	{
+		ID: "own-unready-addresses-ignored", Base: mutant.Ours,
+		Description: "The Endpoints controller does not compare the addresses of pods that are not ready.",
+		Edits: []mutant.Edit{edit("controllers/endpoints/pack.go",
+			`		for _, a := range subsets[i].NotReadyAddresses {`, `		for _, a := range subsets[i].NotReadyAddresses[:0] {`)},
+		Scenarios: []string{"failed-endpoints"},
+		Checks:    []string{"endpoints-exact"},
+	},
+	{
+		ID: "own-former-owner-ignored", Base: mutant.Ours,
+		Description: "The controller does not sync the ReplicaSet that a pod has left.",
+		Edits: []mutant.Edit{edit("controllers/replicaset/handlers.go", `				c.expectations.DeletionObserved(owner, pod.UID)
+			}
+			c.loop.Add(owner.Key)`, `				c.expectations.DeletionObserved(owner, pod.UID)
+			}`)},
+		Scenarios: []string{"leaves-at-once"},
+		Checks:    []string{"converged"},
+	},
+	{
+		ID: "own-former-deployment-ignored", Base: mutant.Ours,
+		Description: "The controller does not sync the Deployment that a ReplicaSet has left.",
+		Edits: []mutant.Edit{edit("controllers/deployment/handlers.go", `	if controllerRefChanged {
+		c.enqueueController(old.Namespace, oldRef)
+	}
+	switch {`, `	switch {`)},
+		Scenarios: []string{"leaves-at-once"},
+		Checks:    []string{"rollout-complete"},
+	},
 }
