@@ -186,7 +186,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, *baseline.Baseline, string, func(*history.Record)) (*reports.Run, error) {
 	return func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 		flags := f.runs
-		flags.out = out
+		flags.out, flags.seed = out, s.Seed // each run without faults has a seed of its own
 		all, err := flags.options(cmd, []*scenario.Scenario{s})
 		if err != nil {
 			return nil, err
