@@ -89,7 +89,7 @@ func check(file io.ReaderAt, architecture, formats string) error {
 func checkScript(file io.ReaderAt) error {
 	const lineBytesMax = 256 // the kernel reads no more
 	line, err := bufio.NewReader(io.NewSectionReader(file, 2, lineBytesMax)).ReadString('\n')
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the executable file: %w", err)
 	}
 	if strings.HasSuffix(line, "\r\n") {
