@@ -43,15 +43,35 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run without faults, %s; see %s", failed, run.Directory))
 		return nil
 	}
+	own := withoutBaselineChecks(run)
+	s.baseline = append(s.baseline, own)
+	if unknown := slices.IndexFunc(run.Results, func(r check.Result) bool { return r.Verdict == check.Unknown && slices.Contains(baselineChecks, r.Check) }); unknown >= 0 {
+		s.Progress(fmt.Sprintf("the baseline was not checked, because a further run without faults could not be compared: %s; see %s", run.Results[unknown].Reason, run.Directory))
+		return nil
+	}
 	different := differing(run)
-	if different == "" {
+	switch {
+	case different == "" && !slices.ContainsFunc(own.Results, failed):
 		return os.RemoveAll(s.stabilityDirectory())
+	case different == "": // a continued search reads the failures of the run
+		return nil
 	}
 	s.Progress(fmt.Sprintf("the baseline is not stable; the search ignores what differs in a further run without faults: %s; see %s", different, run.Directory))
 	stable := baselineOf(append(slices.Clone(lessons), lesson))
 	stable.Runs = s.plan.Baseline.Runs // the value of --baseline
 	s.plan.Baseline = stable
 	return nil
+}
+
+// failed reports whether a check failed.
+func failed(r check.Result) bool { return r.Verdict == check.Fail }
+
+// withoutBaselineChecks returns a run without the results of [baselineChecks]. The search ignores the
+// failures of other checks that this run shows, as it does for the runs from which it has learned.
+func withoutBaselineChecks(run *reports.Run) reports.Run {
+	own := *run
+	own.Results = slices.DeleteFunc(slices.Clone(run.Results), func(r check.Result) bool { return slices.Contains(baselineChecks, r.Check) })
+	return own
 }
 
 // differing returns the objects and fields that differ between a run and its baseline, as a list in
