@@ -41,7 +41,8 @@ var proportionalScalingCheck = Check{
 // Deployment's spec.replicas, until all ReplicaSets are scaled accordingly:
 //
 //   - If only one ReplicaSet is active, it gets all replicas. A ReplicaSet is active if its
-//     spec.replicas is above 0. If none is active, the new ReplicaSet gets all replicas.
+//     spec.replicas is above 0. If none is active, the new ReplicaSet gets all
+//     replicas, or else the newest.
 //   - If all replicas of the new ReplicaSet are available, the controller scales the old
 //     ReplicaSets to 0.
 //   - Otherwise each ReplicaSet gets its proportional share. The largest ReplicaSet also gets
@@ -78,8 +79,8 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 		}
 	}
 	checker.addViolation(func() Evidence {
-		d, sets := s.deployments[len(s.deployments)-1], s.replicaSetStates[len(s.replicaSetStates)-1]
-		set := findByName(sets, s.name)
+		recorded, sets := s.recordedVersions(), s.replicaSetStates[len(s.replicaSetStates)-1]
+		d, set := recorded[len(recorded)-1], findByName(sets, s.name)
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.Replicas, s.to), allowedSizesOf(d, sets, set).String())
 	})
 }
@@ -195,7 +196,11 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 			active = append(active, other)
 		}
 	}
-	single := len(active) == 0 && (current == nil || set == current) || len(active) == 1 && active[0] == set
+	first := set == current
+	if current == nil { // the newest
+		first = every(sets, func(other *objects.Owner) bool { return !set.Created.Before(other.Created) })
+	}
+	single := len(active) == 0 && first || len(active) == 1 && active[0] == set
 	switch {
 	case single:
 		return allowedSizes{set.Replicas, d.Replicas, d.Replicas}

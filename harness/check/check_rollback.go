@@ -16,7 +16,7 @@ import (
 // belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template and the annotations of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and changes nothing else.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template and the annotations of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and keeps all other annotations.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -105,7 +105,7 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 		}
 	}
 	if named != nil {
-		return fmt.Sprintf("also the annotations of ReplicaSet %s", named.Name)
+		return fmt.Sprintf("the annotations of ReplicaSet %s, in addition to its template", named.Name)
 	}
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }

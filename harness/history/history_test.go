@@ -144,8 +144,6 @@ func TestCreateFailsIfFileExists(t *testing.T) {
 	}
 }
 
-// TestFullDiskFailsRecorder requires that the recorder fails while the run goes on if the disk
-// is full. Append must not block then.
 // TestRecordsReachFile checks that a record is in the file soon, without a call of Flush or Close. A
 // panic of the program would otherwise lose all records.
 func TestRecordsReachFile(t *testing.T) {
@@ -170,6 +168,8 @@ func TestRecordsReachFile(t *testing.T) {
 	}
 }
 
+// TestFullDiskFailsRecorder requires that the recorder fails while the run goes on if the disk
+// is full. Append must not block then.
 func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

@@ -122,7 +122,7 @@ func lastRunDirectory(name string) string {
 			last = directory
 		}
 	}
-	gomega.Expect(last).NotTo(gomega.BeEmpty(), "no run of scenario %s on ours in %s; run make chaos", name, *savedRuns)
+	gomega.Expect(last).NotTo(gomega.BeEmpty(), "no run of scenario %s on ours in %s; run make chaos-virtual", name, *savedRuns)
 	return last
 }
 

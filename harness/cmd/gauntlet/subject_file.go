@@ -48,7 +48,7 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
 		}
 		if err := subject.VolumesSupported(); err != nil {
-			f.announce(cmd, "%s: the program finds no files of a service account, of volumes or of certificates at their fixed paths: %v\n", f.subject, err)
+			f.announce(cmd, "%s: the program finds no files of a service account, of volumes or of certificates at their fixed paths, because this machine does not permit it: %v; see docs/reference/subject-file.md\n", f.subject, err)
 		}
 		if f.operators == nil {
 			f.operators = map[string]*operator.Operator{}

@@ -45,7 +45,9 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 	}
 	own := withoutBaselineChecks(run)
 	s.baseline = append(s.baseline, own)
-	if unknown := slices.IndexFunc(run.Results, func(r check.Result) bool { return r.Verdict == check.Unknown && slices.Contains(baselineChecks, r.Check) }); unknown >= 0 {
+	if unknown := slices.IndexFunc(run.Results, func(r check.Result) bool {
+		return r.Verdict == check.Unknown && slices.Contains(baselineChecks, r.Check)
+	}); unknown >= 0 {
 		s.Progress(fmt.Sprintf("the baseline was not checked, because a further run without faults could not be compared: %s; see %s", run.Results[unknown].Reason, run.Directory))
 		return nil
 	}

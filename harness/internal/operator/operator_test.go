@@ -278,6 +278,8 @@ spec:
             - {name: some, mountPath: /etc/some}
             - {name: token, mountPath: /token}
             - {name: certificate, mountPath: /certs}
+            - {name: certificate, mountPath: /etc/tls.crt, subPath: tls.crt}
+            - {name: client, mountPath: /client-certs}
             - {name: data, mountPath: /gauntlet-data}
             - {name: temporary, mountPath: `+existing+`}
             - {name: missing, mountPath: /missing}
@@ -287,6 +289,7 @@ spec:
         - {name: some, configMap: {name: config, items: [{key: other, path: renamed}]}}
         - {name: token, secret: {secretName: token}}
         - {name: certificate, secret: {secretName: serving}}
+        - {name: client, secret: {secretName: token}}
         - {name: data, emptyDir: {}}
         - {name: temporary, emptyDir: {}}
         - {name: missing, configMap: {name: elsewhere}}
@@ -303,6 +306,7 @@ spec:
 		{Path: "/etc/some", Files: map[string]string{"renamed": "1"}},
 		{Path: "/token", Files: map[string]string{"token": "abc", "user": "you"}},
 		{Path: "/certs", Certificates: true},
+		{Path: "/client-certs", Files: map[string]string{"token": "abc", "user": "you"}},
 		{Path: "/gauntlet-data"},
 	}
 	if diff := cmp.Diff(want, loaded.Target.Definition().Volumes); diff != "" {

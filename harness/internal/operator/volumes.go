@@ -42,12 +42,15 @@ func (m volumeMount) hasCertificates() bool {
 
 // volumes returns the volumes that the program finds in a run. These are certificates, ConfigMaps and
 // Secrets of the manifests, and empty directories. It returns no empty directory whose path
-// exists on this machine, such as /tmp. If the argument files has the name of a file in a volume,
+// exists on this machine, such as /tmp, and no single file of the certificates. If the argument files has the name of a file in a volume,
 // the file gets the content from there.
 func (s *objects) volumes(files map[string]string) []subject.Volume {
 	var volumes []subject.Volume
 	for _, m := range s.mounts {
-		v := subject.Volume{Path: filepath.Clean(m.MountPath), Certificates: m.hasCertificates()}
+		if m.SubPathExpr != "" || m.hasCertificates() && m.SubPath != "" {
+			continue
+		}
+		v := subject.Volume{Path: filepath.Clean(m.MountPath), Certificates: s.servesCertificates(m)}
 		if m.volume.EmptyDir != nil {
 			if _, err := os.Stat(m.MountPath); err == nil || m.SubPath != "" {
 				continue
@@ -66,6 +69,12 @@ func (s *objects) volumes(files map[string]string) []subject.Volume {
 		volumes = append(volumes, v)
 	}
 	return volumes
+}
+
+// servesCertificates reports whether a volume has the serving certificate of the webhooks. Further
+// Secrets with certificates have their own data, if the manifests contain them.
+func (s *objects) servesCertificates(m volumeMount) bool {
+	return m.hasCertificates() && (m.volume.Secret.SecretName == s.secret || len(s.dataOf("Secret", m.volume.Secret.SecretName)) == 0)
 }
 
 // filesOf returns the files of a volume that is a ConfigMap or a Secret in the manifests. They are

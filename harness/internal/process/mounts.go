@@ -2,7 +2,6 @@ package process
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,7 +134,7 @@ var supportedNamespace = sync.OnceValues(func() (namespace, error) {
 		}
 		errs = append(errs, err)
 	}
-	return namespace{}, fmt.Errorf("creating a mount namespace: %w", errs[len(errs)-1])
+	return namespace{}, fmt.Errorf("creating a mount namespace: %w; with a user namespace: %w", errs[0], errs[1])
 })
 
 // try returns an error if a process cannot mount files in this namespace.
@@ -159,7 +158,7 @@ func (n namespace) try() error {
 		return err
 	}
 	if err := cmd.Wait(); err != nil {
-		return errors.Join(err, errors.New(strings.TrimSpace(printed.String())))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(printed.String()))
 	}
 	return nil
 }

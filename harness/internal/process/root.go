@@ -55,9 +55,7 @@ func (r newRoot) add(m Mount) error {
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", m.Target, err)
 	}
-	if source.IsDir() {
-		r.own[target] = true // a later mount may create its target in the source
-	}
+	delete(r.own, target) // the directory is now the source, which other processes see
 	return mount(m.Source, r.dir+target, unix.MS_BIND|unix.MS_REC)
 }
 
@@ -108,7 +106,8 @@ func (r newRoot) make(parent, path string, directory bool) error {
 }
 
 // copy makes a directory of the new root look like the directory from, in a file system of its own.
-// The process can then create files in the directory that no other process sees.
+// The process can then create files in the directory that no other process sees. It does not see
+// entries that others create there later. It also does not see an entry that cannot be mounted.
 func (r newRoot) copy(from, dir string) error {
 	// The path of the open directory leads to its entries also while another file system hides them.
 	open, err := os.OpenFile(from, unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -124,17 +123,27 @@ func (r newRoot) copy(from, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Mount("gauntlet", r.dir+dir, "tmpfs", 0, fmt.Sprintf("mode=%o", info.Mode().Perm())); err != nil {
+	if err := unix.Mount("gauntlet", r.dir+dir, "tmpfs", 0, fmt.Sprintf("mode=%o", modeOf(info))); err != nil {
 		return &os.PathError{Op: "mount tmpfs", Path: r.dir + dir, Err: err}
 	}
 	r.own[dir] = true
 	for _, entry := range entries {
 		source, target := fmt.Sprintf("/proc/self/fd/%d/%s", open.Fd(), entry.Name()), filepath.Join(r.dir, dir, entry.Name())
-		if err := show(source, target, entry.Type()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // an entry may have been removed after ReadDir
+		// The entry may have been removed after ReadDir, and the kernel limits the number of mounts.
+		if err := show(source, target, entry.Type()); err != nil && dir == "/" && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
+}
+
+// modeOf returns the permissions of a directory, with the sticky bit as chmod(2) has it.
+func modeOf(info fs.FileInfo) fs.FileMode {
+	mode := info.Mode().Perm()
+	if info.Mode()&fs.ModeSticky != 0 {
+		mode |= unix.S_ISVTX
+	}
+	return mode
 }
 
 // show creates target and makes it look like the file source, which has the given type.
