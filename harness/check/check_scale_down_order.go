@@ -167,7 +167,7 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	}
 	begun.controlled = o.Controller.UID != ""
 	from := max(m.processTime-state.process.batchTime, ownerScaleDowns.lastAnswered-lag)
-	if begun.controlled {
+	if begun.controlled && state.podCounts.orphans == 0 { // an orphan counts as soon as the process adopts it
 		begun.onNode = state.process.view.relatedPods(o.Controller.UID, from)
 	}
 	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })

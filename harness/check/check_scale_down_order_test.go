@@ -227,9 +227,10 @@ func TestScaleDownOrder(t *testing.T) {
 }
 
 func TestScaleDownOrderOnNodes(t *testing.T) {
-	// scaledDown builds a scale-down of a Deployment's ReplicaSet from 3 to 2. The node node-0 has two
-	// pods of the Deployment, and node-1 has one. The process deletes the pod with the given index.
-	scaledDown := func(index int, before func(*historyBuilder, *history.Object)) func(*historyBuilder) {
+	// scaledDownTo builds a scale-down of a Deployment's ReplicaSet from 3 to the given size. The node
+	// node-0 has two pods of the Deployment, and node-1 has one. The process deletes the pod with the
+	// given index.
+	scaledDownTo := func(size, index int, before func(*historyBuilder, *history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)
 			rs := h.replicaSetOf("web", "v1", 3, 3)
@@ -240,15 +241,24 @@ func TestScaleDownOrderOnNodes(t *testing.T) {
 			h.deliver(pods...)
 			h.wait(3 * time.Second)
 			before(h, rs)
-			h.deliver(h.scale(rs.Name, 2))
+			h.deliver(h.scale(rs.Name, size))
 			h.delete(pods[index]).answered(200)
 			h.wait(3 * time.Second)
 		}
+	}
+	scaledDown := func(index int, before func(*historyBuilder, *history.Object)) func(*historyBuilder) {
+		return scaledDownTo(2, index, before)
 	}
 	nothing := func(*historyBuilder, *history.Object) {}
 	runTestCases(t, "scale-down-order", []testCase{
 		{name: "deletes a pod on the node with more pods", want: Pass, build: scaledDown(0, nothing)},
 		{name: "deletes a pod on the node with fewer pods", want: Fail, evidence: "which is on a node with 2 pods of the Deployment; the node of the deleted pod has 1", build: scaledDown(2, nothing)},
+		{name: "the owner adopts a pod on the node with fewer pods", want: Pass, build: scaledDownTo(3, 2, func(h *historyBuilder, rs *history.Object) {
+			orphan := *h.setPodFields(h.podOf(rs, "Running"), podExcept(func(l *podFields) { l.node = "node-1" }))
+			orphan.Owners = nil
+			h.deliver(h.commit(history.Modified, orphan))
+			h.wait(3 * time.Second)
+		})},
 		{name: "another pod of the Deployment has just appeared", want: Pass, build: scaledDown(2, func(h *historyBuilder, _ *history.Object) {
 			h.deliver(h.setPodFields(h.podOf(h.replicaSetOf("web", "v2", 1, 1), "Running"), podExcept(func(l *podFields) { l.node = "node-1" })))
 		})},
