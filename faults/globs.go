@@ -2,7 +2,8 @@ package faults
 
 import (
 	"path"
-	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Glob returns an error if the value of a fault's parameter is not a valid glob. The argument field
@@ -17,9 +18,8 @@ func Glob(params Params, field, pattern string) error {
 // OwnerGlob returns an error if the value of a fault's parameter "owner" is invalid. A valid value
 // is empty, or a pair of globs for the kind and the name of an owner.
 func OwnerGlob(params Params, pattern string) error {
-	kind, name, ok := strings.Cut(pattern, "/")
-	if pattern != "" && (!ok || kind == "" || name == "" || strings.Contains(name, "/")) {
-		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", pattern)
+	if err := scenario.CheckOwner(pattern); err != nil {
+		return params.Errorf("owner", "%w", err)
 	}
 	return Glob(params, "owner", pattern)
 }

@@ -123,7 +123,7 @@ func (b *Baseline) merge(facts Facts, named func(object string) bool) Facts {
 		parts := commonParts(object)
 		i := slices.IndexFunc(parts, func(part string) bool { return slices.Contains(b.Generated, part) })
 		switch {
-		case i < 0 || HasGeneratedName(object) || named(object):
+		case i < 0 || named(object):
 			merged[key] = sum(merged[key], value)
 		case field == "":
 			merged[parts[i]] = sum(merged[parts[i]], value)
@@ -151,11 +151,12 @@ func sum(a, b string) string {
 	return effects{first.created + second.created, first.deleted + second.deleted, first.lost + second.lost}.String()
 }
 
-// isNamed reports whether the baseline has an object under its own name.
+// isNamed reports whether an object counts under its own name. The baseline has such an object, or
+// [HasGeneratedName] recognizes the name.
 func (b *Baseline) isNamed(object string) bool {
 	_, atEnd := b.End[object]
 	_, written := b.Effects[object]
-	return atEnd || written
+	return atEnd || written || HasGeneratedName(object)
 }
 
 // EffectsOf returns the effects of a run, see [Observer.Effects], to compare them with the baseline.

@@ -227,9 +227,10 @@ func (r *rolloutState) sumRange(count func(*objects.Owner) int) (sum valueRange)
 // checkReplicaFailure reports a wrong condition ReplicaFailure in the Deployment status.
 //
 // The controller copies this condition from its ReplicaSets. A write may add the condition only if
-// one of the ReplicaSets had it in some recent version, with the same reason. A write must contain the condition if one
-// of the ReplicaSets had it in all recent versions. This second rule applies only if the sync has
-// evaluated the rollout's progress. Any other sync leaves the condition unchanged.
+// one of the ReplicaSets had it in some recent version, with the same reason. A write must contain
+// the condition if one of the ReplicaSets had it in all recent versions. This second rule applies
+// only if the sync has evaluated the rollout's progress. Any other sync leaves the condition
+// unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {

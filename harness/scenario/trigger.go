@@ -313,7 +313,16 @@ func (v *validator) globs(at, name, owner string) {
 	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)
 	_, err = path.Match(owner, "")
 	v.check(err == nil, at+".owner", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", owner)
-	kind, ownerName, ok := strings.Cut(owner, "/")
-	v.check(owner == "" || ok && kind != "" && ownerName != "" && !strings.Contains(ownerName, "/"), at+".owner",
-		"found %q; expected a kind and a name, such as ReplicaSet/web-*", owner)
+	if err := CheckOwner(owner); err != nil {
+		v.check(false, at+".owner", "%w", err)
+	}
+}
+
+// CheckOwner returns an error unless the glob of an owner is empty or has the form KIND/NAME.
+func CheckOwner(owner string) error {
+	kind, name, ok := strings.Cut(owner, "/")
+	if owner != "" && (!ok || kind == "" || name == "" || strings.Contains(name, "/")) {
+		return fmt.Errorf("found %q; expected a kind and a name, such as ReplicaSet/web-*", owner)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -129,12 +130,14 @@ func (l Local) addOperatorFiles(files *replicaFiles, replica string, config *res
 	if err := os.MkdirAll(files.root, 0o700); err != nil {
 		return err
 	}
-	account, env, err := writeAccount(filepath.Join(l.StateDir, replica+".account"), definition.Namespace, config)
+	account, env, err := accountOf(config)
 	if err != nil {
 		return err
 	}
-	files.mounts, err = definition.writeVolumes(filepath.Join(l.StateDir, replica+".volumes"), values, l.StateDir, l.Executable)
-	files.mounts, files.env = append(files.mounts, account), append(env, files.env...)
+	values.Namespace = definition.Namespace
+	volumes := append(slices.Clone(definition.Volumes), account)
+	files.mounts, err = writeVolumes(volumes, filepath.Join(l.StateDir, replica+".volumes"), values, l.StateDir, l.Executable)
+	files.env = append(env, files.env...)
 	return err
 }
 

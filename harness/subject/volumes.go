@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -42,10 +41,9 @@ const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
 // writeVolumes writes the files of a replica's volumes to the directory dir, and returns their
 // mounts. The program's own paths must stay visible, so a volume whose path contains one of them is
 // left out.
-func (d *Definition) writeVolumes(dir string, values Values, own ...string) ([]process.Mount, error) {
-	values.Namespace = d.Namespace
+func writeVolumes(volumes []Volume, dir string, values Values, own ...string) ([]process.Mount, error) {
 	var mounts []process.Mount
-	for i, v := range d.Volumes {
+	for i, v := range volumes {
 		if slices.ContainsFunc(own, func(path string) bool { return within(v.Path, path) }) {
 			continue
 		}
@@ -68,26 +66,20 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(relative)
 }
 
-// writeAccount writes the files of a ServiceAccount to the directory dir, and returns their mount. The result env has the variables with which a program in a cluster
-// finds the API server. The argument config is the configuration of the replica's clients.
-func writeAccount(dir, namespace string, config *rest.Config) (mount process.Mount, env []string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return process.Mount{}, nil, err
-	}
-	for name, content := range map[string]string{"namespace": namespace, "token": config.BearerToken, "ca.crt": string(config.CAData)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return process.Mount{}, nil, err
-		}
-	}
+// accountOf returns the volume with the files of a ServiceAccount. The result env has the variables
+// with which a program in a cluster finds the API server. The argument config is the configuration of
+// the replica's clients.
+func accountOf(config *rest.Config) (account Volume, env []string, err error) {
 	server, err := url.Parse(config.Host)
 	if err != nil {
-		return process.Mount{}, nil, err
+		return Volume{}, nil, err
 	}
 	host, port, err := net.SplitHostPort(server.Host)
 	if err != nil {
-		return process.Mount{}, nil, fmt.Errorf("address of the API server: %w", err)
+		return Volume{}, nil, fmt.Errorf("address of the API server: %w", err)
 	}
-	return process.Mount{Source: dir, Target: accountDirectory}, []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, nil
+	account = Volume{Path: accountDirectory, Files: map[string]string{"namespace": "{{.Namespace}}", "token": config.BearerToken, "ca.crt": string(config.CAData)}}
+	return account, []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, nil
 }
 
 // checkVolumes returns an error for a volume whose path or files are not valid.

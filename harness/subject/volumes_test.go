@@ -16,14 +16,14 @@ import (
 // TestWriteVolumes checks the mounts of a replica and the files in them.
 func TestWriteVolumes(t *testing.T) {
 	dir := t.TempDir()
-	d := &Definition{Namespace: "system", Volumes: []Volume{
+	volumes := []Volume{
 		{Path: "/z", Files: map[string]string{"a.yaml": "at: {{.Address}}", "b": "{{.Namespace}}"}},
 		{Path: "/a.yaml", Files: map[string]string{"a.yaml": "1"}, File: "a.yaml"},
 		{Path: "/certs", Certificates: true},
 		{Path: "/data"},
 		{Path: "/home/me", Files: map[string]string{"a": "1"}}, // would hide the program
-	}}
-	mounts, err := d.writeVolumes(dir, Values{Address: "127.0.0.9", Certificates: "/serving"}, dir, "/home/me/program")
+	}
+	mounts, err := writeVolumes(volumes, dir, Values{Address: "127.0.0.9", Namespace: "system", Certificates: "/serving"}, dir, "/home/me/program")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,23 +41,27 @@ func TestWriteVolumes(t *testing.T) {
 	}
 }
 
-// TestWriteAccount checks the files and variables with which a program in a cluster finds the API
-// server.
-func TestWriteAccount(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "account")
+// TestAccount checks the files and variables with which a program in a cluster finds the API server.
+func TestAccount(t *testing.T) {
+	dir := t.TempDir()
 	config := &rest.Config{Host: "https://127.0.0.1:6443", BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("authority")}}
-	mount, env, err := writeAccount(dir, "system", config)
+	account, env, err := accountOf(config)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if diff := cmp.Diff(process.Mount{Source: dir, Target: "/var/run/secrets/kubernetes.io/serviceaccount"}, mount); diff != "" {
-		t.Errorf("mount (-want +got):\n%s", diff)
 	}
 	if want := []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=6443"}; !slices.Equal(env, want) {
 		t.Errorf("variables %q, expected %q", env, want)
 	}
+	mounts, err := writeVolumes([]Volume{account}, dir, Values{Namespace: "system"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(dir, "0")
+	if diff := cmp.Diff([]process.Mount{{Source: source, Target: "/var/run/secrets/kubernetes.io/serviceaccount"}}, mounts); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
 	for name, want := range map[string]string{"namespace": "system", "token": "secret", "ca.crt": "authority"} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(source, name)); err != nil || string(got) != want {
 			t.Errorf("%s: found %q (error %v), expected %q", name, got, err, want)
 		}
 	}

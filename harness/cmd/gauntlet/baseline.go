@@ -8,7 +8,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -130,9 +129,6 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	return all, nil
 }
 
-// noBaseline is a part of the error of a command that ends before it writes the baseline.
-const noBaseline = "no baseline was written"
-
 // learnFrom makes the runs without faults. If all of them completed, it writes what they have in
 // common (the baseline) to a file. It returns exitFail if a check failed in a run, and exitPass
 // otherwise.
@@ -155,15 +151,15 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 		return err
 	})
 	if err == nil && len(runs) < len(all) {
-		err = fmt.Errorf("interrupted after %d of %d runs without faults; %s", len(runs), len(all), noBaseline)
+		err = fmt.Errorf("interrupted after %d of %d runs without faults", len(runs), len(all))
 	}
 	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // print only failed runs, because most runs without faults have the verdict unknown
 	code := exitPass
 	if len(failed) > 0 {
 		code = exitFail
 	}
-	if err != nil && !strings.Contains(err.Error(), noBaseline) {
-		err = fmt.Errorf("%w; %s", err, noBaseline)
+	if err != nil {
+		err = fmt.Errorf("%w; no baseline was written", err)
 	}
 	if err := errors.Join(err, printVerdicts(cmd.OutOrStdout(), failed)); err != nil {
 		return code, &unfinishedError{err}

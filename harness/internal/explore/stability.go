@@ -39,8 +39,8 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 	if err != nil {
 		return err
 	}
-	if failed := lesson.Observer.FailedStep; failed != "" {
-		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run without faults, %s; see %s", failed, run.Directory))
+	if step := lesson.Observer.FailedStep; step != "" {
+		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run without faults, %s; see %s", step, run.Directory))
 		return nil
 	}
 	own := withoutBaselineChecks(run)

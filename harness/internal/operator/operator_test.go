@@ -76,10 +76,7 @@ metadata: {name: webhook}
 // TestLoad checks the result of Load for a subject file with manifests.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "manager", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, dir, "manager")
 	write(t, dir, "config/crd/widgets.yaml", widgets+"      schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, minimum: 1}}}}\n")
 	write(t, dir, "config/crd/kustomization.yaml", "resources: [widgets.yaml]\n") // decodes numbers in its own way
 	write(t, dir, "config/crd/notes.txt", "no manifest")
@@ -130,10 +127,7 @@ func TestLoad(t *testing.T) {
 // aggregates.
 func TestLoadAggregatedRoles(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "manager", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, dir, "manager")
 	write(t, dir, "crd.yaml", widgets)
 	write(t, dir, "roles.yaml", `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -208,10 +202,7 @@ webhooks: [{name: a, clientConfig: {service: {name: webhook, namespace: widgets-
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, dir, "manager", "#!/bin/sh\n")
-			if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			writeProgram(t, dir, "manager")
 			write(t, dir, "manager.yaml", test.manifests)
 			write(t, dir, "crd.yaml", widgets)
 			loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml]}"))
@@ -241,10 +232,7 @@ webhooks: [{name: a, clientConfig: {service: {name: webhook, namespace: widgets-
 func TestLoadVolumes(t *testing.T) {
 	existing := t.TempDir()
 	dir := t.TempDir()
-	write(t, dir, "manager", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, dir, "manager")
 	write(t, dir, "crd.yaml", widgets)
 	write(t, dir, "manager.yaml", `apiVersion: v1
 kind: ConfigMap
@@ -318,10 +306,7 @@ spec:
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "manager", "")
-	write(t, dir, "run", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, dir, "run")
 	write(t, dir, "widgets.yaml", widgets)
 	write(t, dir, "text.yaml", "just text")
 	write(t, dir, "nothing.yaml", "spec: {}")
@@ -368,6 +353,14 @@ func TestErrors(t *testing.T) {
 				t.Errorf("error\n     %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+// writeProgram writes a shell script, which is executable, in dir.
+func writeProgram(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Chmod(write(t, dir, name, "#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -41,9 +41,9 @@ func (m volumeMount) hasCertificates() bool {
 }
 
 // volumes returns the volumes that the program finds in a run. These are certificates, ConfigMaps and
-// Secrets of the manifests, and empty directories. It returns no empty directory whose path
-// exists on this machine, such as /tmp, and no single file of the certificates. If the argument files has the name of a file in a volume,
-// the file gets the content from there.
+// Secrets of the manifests, and empty directories. It returns no empty directory whose path exists on
+// this machine, such as /tmp, and no single file of the certificates. If the argument files has the
+// name of a file in a volume, the file gets the content from there.
 func (s *objects) volumes(files map[string]string) []subject.Volume {
 	var volumes []subject.Volume
 	for _, m := range s.mounts {
@@ -113,21 +113,18 @@ func (s *objects) dataOf(kind, name string) map[string]string {
 	if i < 0 {
 		return nil
 	}
-	// A ConfigMap has the fields data and binaryData, a Secret has data and stringData. The fields data
-	// of the two differ in type.
-	var texts struct {
-		Data       map[string]string `json:"data"`
-		BinaryData map[string][]byte `json:"binaryData"`
-	}
+	var config corev1.ConfigMap
 	var secret corev1.Secret
-	data := map[string]string{}
-	if kind == "ConfigMap" && runtime.DefaultUnstructuredConverter.FromUnstructured(s.install[i].Object, &texts) == nil {
-		maps.Copy(data, texts.Data)
-		secret.Data = texts.BinaryData
-	} else if kind == "Secret" && runtime.DefaultUnstructuredConverter.FromUnstructured(s.install[i].Object, &secret) == nil {
+	data, encoded := map[string]string{}, map[string][]byte{}
+	switch convert := runtime.DefaultUnstructuredConverter.FromUnstructured; {
+	case kind == "ConfigMap" && convert(s.install[i].Object, &config) == nil:
+		maps.Copy(data, config.Data)
+		encoded = config.BinaryData
+	case kind == "Secret" && convert(s.install[i].Object, &secret) == nil:
 		maps.Copy(data, secret.StringData)
+		encoded = secret.Data
 	}
-	for key, content := range secret.Data {
+	for key, content := range encoded {
 		data[key] = string(content)
 	}
 	return data

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,28 +73,22 @@ func (p mountedProgram) execute() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
-	env := make([]string, 0, len(os.Environ()))
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, mountsVariable+"=") {
-			env = append(env, variable)
-		}
-	}
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, mountsVariable+"=") })
 	if err := unix.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), env); err != nil {
 		return &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
 	return nil
 }
 
-// mountCommand returns the command that runs a program with mounts. It runs this executable, which
-// then executes the program. The process ID stays the same.
-func mountCommand(p mountedProgram, args []string, namespace namespace) (*exec.Cmd, error) {
-	value, err := json.Marshal(p)
+// mountCommand returns the command that runs the program with its mounts. It runs this executable,
+// which then executes the program. The process ID stays the same.
+func (s Spec) mountCommand(namespace namespace) (*exec.Cmd, error) {
+	value, err := json.Marshal(mountedProgram{Path: s.Path, Mounts: s.Mounts, Root: s.Root})
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = []string{mountsVariable + "=" + string(value)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd := s.commandOf("/proc/self/exe")
+	cmd.Env = append(cmd.Env, mountsVariable+"="+string(value))
 	namespace.set(cmd.SysProcAttr)
 	return cmd, nil
 }
@@ -148,7 +143,7 @@ func (n namespace) try() error {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return err
 	}
-	cmd, err := mountCommand(mountedProgram{Root: root, Mounts: []Mount{{Source: dir, Target: filepath.Join(dir, "none", "such")}}}, nil, n)
+	cmd, err := Spec{Root: root, Mounts: []Mount{{Source: dir, Target: filepath.Join(dir, "none", "such")}}}.mountCommand(n)
 	if err != nil {
 		return err
 	}

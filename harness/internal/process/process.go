@@ -114,21 +114,23 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 
 // command returns the command that runs the program.
 func (s Spec) command() (*exec.Cmd, error) {
-	cmd := exec.Command(s.Path, s.Args...)
-	cmd.Env = []string{} // not nil: exec.Cmd would pass gauntlet's environment for nil
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if len(s.Mounts) > 0 {
-		namespace, err := supportedNamespace()
-		if err != nil {
-			return nil, err
-		}
-		if cmd, err = mountCommand(mountedProgram{Path: s.Path, Mounts: s.Mounts, Root: s.Root}, s.Args, namespace); err != nil {
-			return nil, err
-		}
+	if len(s.Mounts) == 0 {
+		return s.commandOf(s.Path), nil
 	}
-	cmd.Env = append(cmd.Env, s.Env...)
+	namespace, err := supportedNamespace()
+	if err != nil {
+		return nil, err
+	}
+	return s.mountCommand(namespace)
+}
+
+// commandOf returns the command that runs the executable at path, in a process group of its own.
+func (s Spec) commandOf(path string) *exec.Cmd {
+	cmd := exec.Command(path, s.Args...)
+	cmd.Env = append([]string{}, s.Env...) // not nil: exec.Cmd would pass gauntlet's environment for nil
 	cmd.Dir = s.Dir
-	return cmd, nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return cmd
 }
 
 // PID returns the process ID, which is also the ID of the process group. The kernel may reuse
