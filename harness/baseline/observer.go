@@ -19,7 +19,8 @@ type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
 
-	failed  history.Step // the record of the step that FailedStep describes
+	late    int             // index of the last step whose awaited condition was not met in time; -1 if there is none
+	failed  *history.Record // the record of the step that FailedStep describes; nil if no step failed
 	start   history.Start
 	gone    map[types.UID]bool         // UIDs of the objects that no longer exist
 	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
@@ -40,7 +41,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -56,8 +57,10 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
 		o.answer(o.writes[r.Response.ID], r.Response)
 		delete(o.writes, r.Response.ID)
-	case r.Step != nil && r.Step.Event == history.StepFailed && o.FailedStep == "":
-		o.failed = *r.Step
+	case r.Step != nil && r.Step.Event == history.StepLate:
+		o.late = r.Step.Index
+	case r.Step != nil && r.Step.Event == history.StepFailed && o.failed == nil:
+		o.failed = r
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
 }
@@ -84,10 +87,20 @@ func (o *Observer) commit(c *history.Commit) {
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {
-	if o.failed.Awaited != nil && o.failed.Index >= lastOperation {
+	if o.failed != nil && o.failed.Step.Awaited != nil && o.failed.Step.Index >= lastOperation {
 		return ""
 	}
 	return o.FailedStep
+}
+
+// Unmet returns the record of the failed step, if an object never met the condition that the step
+// awaits, not even after all faults were healed. It returns nil if no step failed, or if a step failed
+// for another reason.
+func (o *Observer) Unmet() *history.Record {
+	if o.failed == nil || o.failed.Step.Awaited == nil || o.failed.Step.Index != o.late {
+		return nil
+	}
+	return o.failed
 }
 
 // Written returns the resources of the objects that the controllers under test have written so far.

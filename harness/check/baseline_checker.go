@@ -23,6 +23,9 @@ type baselineChecker struct {
 	// Later steps only await a condition, such as that all pods are ready. The run can still be
 	// compared if one of these later steps fails.
 	lastOperation int
+	// judgesUnmet is true if the checker reports a step that the runs without faults complete, and whose
+	// awaited condition was not met in this run, not even after all faults were healed.
+	judgesUnmet bool
 }
 
 // comparison compares a run with a baseline, that is, with what runs without faults have in common.
@@ -69,6 +72,17 @@ func (checker *baselineChecker) collect(r *history.Record) {
 // end compares the run with the baseline (what runs without faults have in common). It reports
 // each difference as a violation.
 func (checker *baselineChecker) end(m *Model) {
+	if step := checker.unmet(); step != nil {
+		checker.exercised++
+		checker.addViolation(func() Evidence {
+			return Evidence{
+				Summary:  checker.observer.FailedStep,
+				Expected: "the step completes after all faults are healed, as in the runs without faults from which the baseline was learned",
+				Object:   step.Step.Awaited, At: step.At, Records: []int64{step.Seq},
+			}
+		})
+		return
+	}
 	compared, differences := checker.compare(checker.baseline, checker.observer, checker.fired)
 	checker.exercised += compared
 	for _, difference := range differences {
@@ -76,6 +90,16 @@ func (checker *baselineChecker) end(m *Model) {
 			return Evidence{Summary: difference, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
 		})
 	}
+}
+
+// unmet returns the record of the failed step, if the step is a violation: it prevented operations of
+// the workload, and its awaited condition was not met, not even after all faults were healed. Otherwise
+// it returns nil. Ended pods may be what the step awaits, and nobody creates such a pod again.
+func (checker *baselineChecker) unmet() *history.Record {
+	if !checker.judgesUnmet || podsReplaced(checker.fired) || checker.observer.Unfinished(checker.lastOperation) == "" {
+		return nil
+	}
+	return checker.observer.Unmet()
 }
 
 // unusable returns why the run cannot be compared with runs without faults (the baseline), or "" if
@@ -86,7 +110,7 @@ func (checker *baselineChecker) unusable() string {
 		return "no baseline was given for this run; create one with \"gauntlet baseline\" and pass it with --baseline"
 	case checker.excluded != "":
 		return fmt.Sprintf("the run cannot be compared with the baseline, because the fault %s fired", checker.excluded)
-	case checker.observer.Unfinished(checker.lastOperation) != "":
+	case checker.observer.Unfinished(checker.lastOperation) != "" && checker.unmet() == nil:
 		return "the run cannot be compared with the baseline, because a workload step failed: " + checker.observer.FailedStep
 	}
 	return ""

@@ -32,6 +32,15 @@ func createConfigMap(h *historyBuilder, size string) *history.Object {
 	return h.apply("create", "", objectOf(configMaps, "c", `{"data":{"size":"`+size+`","time":"now"}}`))
 }
 
+// unmet records that the awaited condition of step 0 was never met. With late true, the run had first
+// ended its faults.
+func (h *historyBuilder) unmet(late bool) {
+	if late {
+		h.append(history.Record{Step: &history.Step{Event: history.StepLate, Detail: "await c"}})
+	}
+	h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Error: "not ready", Awaited: &history.Ref{Resource: configMaps, Name: "c"}}})
+}
+
 // fires records that the fault with the given type, such as user-edit, fired.
 func (h *historyBuilder) fires(name string) {
 	h.append(history.Record{Fault: &history.Fault{Name: name, Event: history.FaultFired}})

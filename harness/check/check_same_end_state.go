@@ -8,17 +8,19 @@ import (
 )
 
 // sameEndStateCheck demands that a run ends with the same objects as runs without faults. Faults
-// may delay what a controller does for a workload, but must not change the result.
+// may delay what a controller does for a workload, but must not change the result. If a step of the
+// workload awaits a condition that is never met, the remaining steps do not take place. The check then
+// reports the step.
 //
 // The comment of [baseline.Observer.End] says which objects and fields the check compares.
 var sameEndStateCheck = Check{
 	ID:            "same-end-state",
-	Guarantee:     "After the faults are healed, the objects in the cluster become the same as in runs of the same workload without faults.",
+	Guarantee:     "After the faults are healed, the steps of the workload complete, and the objects in the cluster become the same as in runs of the same workload without faults.",
 	Contract:      "Kubernetes documentation, Controllers, Desired versus current state",
 	Property:      Liveness,
 	Scope:         general,
 	ExercisedWhen: "A run ends that has a baseline, that is, saved results of runs without faults.",
-	Ignores: "Runs without a baseline. Values that differ between the runs without faults. Annotations, messages of conditions, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write, and the status of objects whose status it does not write. " +
+	Ignores: "Runs without a baseline. Runs in which a step of the workload failed for another reason than an awaited condition. Values that differ between the runs without faults. Annotations, messages of conditions, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write, and the status of objects whose status it does not write. " +
 		"If one of these faults fired: the status, and pods with a fixed name that the subject does not create: " + strings.Join(podReplacingFaults, ", ") + ". " +
 		"Nodes, leases, events, pods that have ended, and pods without a controller. Objects whose owners are gone, because the garbage collector must still delete them; but not those with a deletionTimestamp and a finalizer. Runs in which one of these faults fired: " + strings.Join(sameEndStateExcludes, ", ") + ".",
 	NeedsBaseline: true,
@@ -34,12 +36,18 @@ var sameEndStateExcludes = slices.Concat(desiredStateFaults, []string{"pod-relab
 var podReplacingFaults = []string{"pod-churn", "pod-pending", "node-drain", "node-taint", "node-not-ready", "node-stop", "node-cut-off", "node-delete"}
 
 func newSameEndStateChecker(s Settings) Checker {
-	return newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
+	checker := newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
+	checker.judgesUnmet = true
+	return checker
 }
 
 // compareEndStates compares the end of the run with the runs without faults. The first result is
 // always 1, because the end of a run is one fact. The second describes each difference.
 func compareEndStates(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
-	podsReplaced := slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(podReplacingFaults, fault) })
-	return 1, b.Differences(run, podsReplaced)
+	return 1, b.Differences(run, podsReplaced(fired))
+}
+
+// podsReplaced reports whether one of the given faults has ended or replaced pods.
+func podsReplaced(fired []string) bool {
+	return slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(podReplacingFaults, fault) })
 }

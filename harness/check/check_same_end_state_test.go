@@ -11,7 +11,8 @@ import (
 func TestSameEndState(t *testing.T) {
 	for name, test := range map[string]struct {
 		testCase
-		learnt *baseline.Baseline
+		learnt        *baseline.Baseline
+		lastOperation int
 	}{
 		"the objects of the baseline": {learnt: oneConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) { createConfigMap(h, "1") }}},
 		"another value": {learnt: oneConfigMap, testCase: testCase{
@@ -38,6 +39,24 @@ func TestSameEndState(t *testing.T) {
 		}}},
 		"an await failed, and an object is missing": {learnt: oneConfigMap, testCase: testCase{want: Fail, evidence: "configmaps ns/c", build: func(h *historyBuilder) {
 			h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Awaited: &history.Ref{Resource: configMaps, Name: "c"}}})
+		}}},
+		"operations are missing, because an await failed": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
+			h.unmet(false)
+		}}},
+		"operations are missing, because an await failed after the faults": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{
+			want: Fail, evidence: "step 0 (await c) failed: not ready", build: func(h *historyBuilder) { h.unmet(true) },
+		}},
+		"an await failed after pods were deleted": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
+			h.fires("pod-churn")
+			h.unmet(true)
+		}}},
+		"an await of another step was late": {learnt: oneConfigMap, lastOperation: 2, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
+			h.append(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate, Detail: "await d"}})
+			h.unmet(false)
+		}}},
+		"the last await failed after the faults, and the objects are right": {learnt: oneConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) {
+			createConfigMap(h, "1")
+			h.unmet(true)
 		}}},
 		"another status": {learnt: readyConfigMap, testCase: testCase{
 			want: Fail, evidence: `configmaps ns/c status/ready: found "false"; expected "true"`,
@@ -66,7 +85,9 @@ func TestSameEndState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHistoryBuilderOf(widgets, configMaps)
 			test.build(h)
-			test.verify(t, h, withBaseline(test.learnt), "same-end-state")
+			settings := withBaseline(test.learnt)
+			settings.LastOperation = test.lastOperation
+			test.verify(t, h, settings, "same-end-state")
 		})
 	}
 }

@@ -286,7 +286,7 @@ const (
 	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario specifies
 )
 
-// Step records that a workload step has begun, is done or has failed. A step is one user
+// Step records that a workload step has begun, is late, is done or has failed. A step is one user
 // operation, such as scale, a wait for a condition (await), or both.
 type Step struct {
 	Index  int       `json:"index"` // position of the step in the workload, from 0
@@ -299,7 +299,7 @@ type Step struct {
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 
-// StepEvent says whether the step in a [Step] record has begun, is done or has failed.
+// StepEvent says whether the step in a [Step] record has begun, is late, is done or has failed.
 type StepEvent string
 
 // These are the events in the life cycle of a workload step, such as that a step has failed.
@@ -307,6 +307,9 @@ const (
 	StepBegun  StepEvent = "begun"
 	StepDone   StepEvent = "done"
 	StepFailed StepEvent = "failed"
+	// StepLate says that an awaited condition was not met in time. The run then ends its faults, and
+	// the step goes on for a limited time.
+	StepLate StepEvent = "late"
 )
 
 // Process records that a process was started, stopped, paused or resumed, or that it died. In

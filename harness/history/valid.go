@@ -46,7 +46,7 @@ func (r *Record) validate() error {
 	case r.Step != nil && r.Step.Index < 0:
 		return notAnIndex("step.index", r.Step.Index)
 	case r.Step != nil:
-		return oneOf("step.event", r.Step.Event, StepBegun, StepDone, StepFailed)
+		return oneOf("step.event", r.Step.Event, StepBegun, StepLate, StepDone, StepFailed)
 	case r.Process != nil:
 		return oneOf("process.event", r.Process.Event, ProcessStarted, ProcessStopped, ProcessDied, ProcessPaused, ProcessResumed)
 	}

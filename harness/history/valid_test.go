@@ -25,7 +25,7 @@ func TestValidate(t *testing.T) {
 		{"a phase", Record{Phase: &Phase{Name: PhaseQuiet}}, ""},
 		{"an unknown phase", Record{Phase: &Phase{Name: "nap"}}, `phase.name: found "nap"; expected one of chaos, settle, quiet, end`},
 		{"an unknown fault event", Record{Fault: &Fault{Event: "x"}}, `fault.event: found "x"; expected one of injected, fired, healed, failed`},
-		{"an unknown step event", Record{Step: &Step{Event: "x"}}, `step.event: found "x"; expected one of begun, done, failed`},
+		{"an unknown step event", Record{Step: &Step{Event: "x"}}, `step.event: found "x"; expected one of begun, late, done, failed`},
 		{"an unknown process event", Record{Process: &Process{Event: "x"}}, `process.event: found "x"; expected one of started, stopped, died, paused, resumed`},
 		{"a response", Record{Response: &Response{Code: 0, ServerCode: 201}}, ""},
 		{"a negative status", Record{Response: &Response{Code: -1}}, "response.code: found -1; expected an HTTP status, or 0 for no response"},

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,28 +38,65 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	}
 	s.progress("chaos: %s, %s", described, faults.Counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
-	workloadDone := make(chan struct{}) // closed when the workload has ended
-	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
+	end := newFaultEnd()
+	t := faultTiming{chaosBegan: s.Clock.Now(), end: end.begun, converged: s.convergedAfterWorkload(ctx, end.begun)}
 	defer func() {
 		cancel()
 		<-t.converged // after this channel is closed, no goroutine uses the environment any more
 	}()
 	var group errgroup.Group
+	var active sync.WaitGroup
+	active.Add(len(s.Scenario.Faults))
 	for i, spec := range s.Scenario.Faults {
 		// Subscribe before the workload begins, so that the trigger sees every record.
 		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Interceptor.Controller, false)
-		group.Go(func() error { return s.runFault(ctx, i, first, t) })
+		group.Go(func() error {
+			defer active.Done()
+			return s.runFault(ctx, i, first, t)
+		})
 	}
+	s.faultEnd = end
 	group.Go(func() error {
-		defer close(workloadDone)
+		defer end.begin()
 		return run(ctx, s)
 	})
+	active.Wait()
+	close(end.healed)
 	return group.Wait()
 }
 
-// runSteps executes the workload steps of the scenario. If a step awaits a condition that is not
-// met in time, runSteps ends the workload without an error. The checks decide whether that is a
-// violation.
+// faultEnd is the end of the faults that last as long as the workload. It begins when the workload
+// ends, or when a step of the workload is late.
+type faultEnd struct {
+	begin  func()          // begins the end; later calls have no effect
+	begun  <-chan struct{} // closed when the end has begun
+	healed chan struct{}   // closed when all faults are healed
+}
+
+func newFaultEnd() *faultEnd {
+	begun := make(chan struct{})
+	return &faultEnd{begin: sync.OnceFunc(func() { close(begun) }), begun: begun, healed: make(chan struct{})}
+}
+
+// healAndWait is called when a step of the workload is late. It ends the faults. It returns when they
+// have been healed for the time settle.within of the scenario, or when ctx ends because the step is
+// done.
+func (s *Session) healAndWait(ctx context.Context) {
+	s.progress("a step of the workload is late: ending the faults, then waiting up to %s", s.Scenario.Settle.Within)
+	s.faultEnd.begin()
+	select {
+	case <-s.faultEnd.healed:
+	case <-ctx.Done():
+		return
+	}
+	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
+	defer cancel()
+	<-bounded.Done()
+}
+
+// runSteps executes the workload steps of the scenario. A step may await a condition that is not met in
+// time, not even after the faults are healed. In this case runSteps ends the workload without an error.
+// The checks decide whether that is a violation.
 func runSteps(ctx context.Context, s *Session) error {
 	err := workload.Run(ctx, workload.Env{
 		Client:    s.Environment.Admin,
@@ -68,8 +106,10 @@ func runSteps(ctx context.Context, s *Session) error {
 		Pods:      s.Environment.Pods,
 		Recorder:  s.Environment.Dispatcher,
 		Clock:     s.Clock,
+		Late:      s.healAndWait,
 	}, s.Scenario.Workload)
 	if errors.Is(err, workload.ErrUnmet) {
+		s.unmet = err
 		s.progress("%v", err)
 		return nil
 	}
@@ -77,11 +117,11 @@ func runSteps(ctx context.Context, s *Session) error {
 }
 
 // faultTiming contains the times that decide when faults begin and end. These are the start of the
-// chaos phase, the end of the workload, and the time after which no trigger begins a fault.
+// chaos phase, the end of the faults, and the time after which no trigger begins a fault.
 type faultTiming struct {
-	chaosBegan   time.Time       // the time at which the chaos phase began
-	workloadDone <-chan struct{} // closed when the workload has ended
-	converged    <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
+	chaosBegan time.Time       // the time at which the chaos phase began
+	end        <-chan struct{} // closed when faults that last as long as the workload must end; see faultEnd
+	converged  <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
 }
 
 // convergedAfterWorkload returns a channel that is closed when faults must stop waiting for their
@@ -93,12 +133,12 @@ type faultTiming struct {
 //
 // The channel is closed in any case when the time settle.within has passed since the end of the
 // workload, or when ctx ends. The scenario contains settle.quiet and settle.within.
-func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
+func (s *Session) convergedAfterWorkload(ctx context.Context, faultsEnd <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
 		defer close(converged)
 		select {
-		case <-workloadDone:
+		case <-faultsEnd:
 		case <-ctx.Done():
 			return
 		}
@@ -157,7 +197,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.workloadDone // a fault without `for` ends with the workload, so such a fault must not begin after the workload
+		over := t.end // a fault without `for` ends with the workload, so such a fault must not begin after the workload
 		if spec.For > 0 {
 			over = nil
 		}
@@ -206,14 +246,14 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 		return err
 	}
 	s.Environment.Dispatcher.Unsubscribe(when)
-	workloadDone, over := t.workloadDone, (<-chan time.Time)(nil)
+	end, over := t.end, (<-chan time.Time)(nil)
 	if spec.For > 0 {
 		timer := s.Clock.NewTimer(spec.For)
 		defer timer.Stop()
-		workloadDone, over = nil, timer.C()
+		end, over = nil, timer.C()
 	}
 	select {
-	case <-workloadDone:
+	case <-end:
 	case <-over:
 	case <-until.Matched():
 	case <-ctx.Done():

@@ -73,7 +73,7 @@ faults:
 	apply := func(index int) {
 		spec := spec.Faults[index]
 		go func() {
-			applied <- s.applyFault(t.Context(), spec, dispatcher.Subscribe(nil, nil, false), faultTiming{workloadDone: workloadDone}, &faults.Env{
+			applied <- s.applyFault(t.Context(), spec, dispatcher.Subscribe(nil, nil, false), faultTiming{end: workloadDone}, &faults.Env{
 				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(dispatcher, index, spec.Name),
 			})
 		}()

@@ -27,15 +27,16 @@ const (
 	debugFetchTimeout = 3 * time.Second
 )
 
-// pendingName is the name of the file in a run's diagnostics that lists which objects have not
-// converged.
+// pendingName is the name of the file in a run's diagnostics that lists what is pending; see
+// [snapshot].
 const pendingName = "pending.txt"
 
 // snapshot contains diagnostics of a run, such as all objects, in memory. Every run takes a
 // snapshot before it stops the controllers under test, because the verdict is not yet known. The
 // run writes the snapshot to files only if a check failed or objects did not converge.
 type snapshot struct {
-	// pending contains one line for each object that has not converged; see [check.Settled].
+	// pending contains one line for each object that has not converged; see [check.Settled]. It also
+	// contains a line about the step of the workload whose awaited condition was never met.
 	pending []string
 	files   []snapshotFile
 }
@@ -71,6 +72,9 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
 	diagnostics := &snapshot{pending: s.monitor.settled.Pending()}
+	if s.unmet != nil {
+		diagnostics.pending = append(diagnostics.pending, s.unmet.Error())
+	}
 	if len(diagnostics.pending) > 0 {
 		s.progress("not converged: %s", diagnostics.pending[0])
 		diagnostics.add(pendingName, []byte(strings.Join(diagnostics.pending, "\n")+"\n"))
@@ -158,7 +162,7 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 }
 
 // neededFor reports whether the run must write the snapshot to files. This is the case if objects
-// have not converged, or if the verdict is fail. The result is false for a nil snapshot, which
+// have not converged, if a step of the workload was never done, or if the verdict is fail. The result is false for a nil snapshot, which
 // means that the environment of the run did not start.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)

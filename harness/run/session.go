@@ -46,6 +46,11 @@ type Session struct {
 	monitor *monitor
 	ready   bool         // true when setUp is complete
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
+	// faultEnd ends the faults that last as long as the workload. Chaos sets it.
+	faultEnd *faultEnd
+	// unmet is the error of the workload step whose awaited condition was not met, not even after all
+	// faults were healed. It is nil if there is no such step.
+	unmet error
 	// catchUp waits until the history contains all object versions that etcd has committed so far.
 	// It is Environment.CatchUp, except in tests.
 	catchUp func(ctx context.Context) error

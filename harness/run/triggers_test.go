@@ -1,8 +1,11 @@
 package run
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -31,6 +34,38 @@ func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history
 			look(t, records)
 		})
 	}
+}
+
+// TestLateStep tests a step whose awaited condition cannot be met while a fault is active. The fault must
+// then end, and the remaining steps must follow.
+func TestLateStep(t *testing.T) {
+	runWithTriggers(t, `
+name: late-step
+description: a step is late because of a fault that lasts as long as the workload
+seed: 3
+subject: {leaseDuration: 3s}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 3}
+    await: {until: scaled, within: 2s}
+  - scale: {kind: ReplicaSet, name: web, replicas: 4}
+    await: {until: ready}
+faults:
+  - api-error: {verb: create, resource: pods, code: 500}
+settle: {within: 60s, quiet: 1s}
+`, func(t *testing.T, records []*history.Record) {
+		var events []string
+		for _, record := range records {
+			switch {
+			case record.Step != nil:
+				events = append(events, fmt.Sprint(record.Step.Index, " ", record.Step.Event))
+			case record.Fault != nil && record.Fault.Event == history.FaultHealed:
+				events = append(events, "healed")
+			}
+		}
+		if diff := cmp.Diff([]string{"0 begun", "0 late", "healed", "0 done", "1 begun", "1 done"}, events); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestCrash tests crashes of the subject (the controllers under test). It crashes between a commit

@@ -44,8 +44,9 @@ type Await struct {
 	// condition on fields has the syntax of the flag --for of kubectl wait. Inside a YAML mapping
 	// in braces, a condition that contains braces needs quotes.
 	Until Until `yaml:"until" required:"true"`
-	// Within is the maximum time of the wait. If the object does not meet the condition by then,
-	// the step fails and the workload ends.
+	// Within is the maximum time of the wait. If the object does not meet the condition by then, the
+	// run ends its faults, and the wait goes on for the time settle.within. If the object does not
+	// meet the condition in this time either, the step fails and the workload ends.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 

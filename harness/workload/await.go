@@ -21,10 +21,10 @@ import (
 )
 
 // await waits until every object that the target names meets the condition, such as ready. If one
-// of the objects does not meet the condition within the timeout, await returns an error that wraps
-// [ErrUnmet].
-func (u *user) await(ctx context.Context, await *scenario.Await) error {
-	bounded, cancel := u.within(ctx, await.Within)
+// of the objects does not meet the condition within the timeout, await calls recordLate, and goes on
+// until [Env.Late] returns. It then returns an error that wraps [ErrUnmet].
+func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func()) error {
+	bounded, cancel := u.within(ctx, await.Within, recordLate)
 	defer cancel()
 	awaited, err := u.kind(await.Kind)
 	if err != nil {
@@ -128,20 +128,29 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that ends after the duration d, for a wait with a timeout. After the
-// timeout, the cause of the context is [ErrUnmet].
-func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// within returns a context that ends after the duration d, for a wait with a timeout. If [Env.Late] is
+// not nil, within then calls recordLate, and the context ends when Late returns. The cause of the
+// context is then [ErrUnmet].
+func (u *user) within(ctx context.Context, d time.Duration, recordLate func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := u.Clock.NewTimer(d)
+	timer, ended := u.Clock.NewTimer(d), make(chan struct{})
 	go func() {
+		defer close(ended)
 		defer timer.Stop()
 		select {
 		case <-timer.C():
+			if u.Late != nil {
+				recordLate()
+				u.Late(ctx)
+			}
 			cancel(ErrUnmet)
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(errDone) }
+	return ctx, func() {
+		cancel(errDone)
+		<-ended // the record of a late step must precede that of its end
+	}
 }
 
 // errDone is the cause of the context for a wait (see within) when the wait ends before its

@@ -22,7 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet is the error of a step whose object did not meet the awaited condition in time.
+// ErrUnmet is the error of a step whose object did not meet the awaited condition in time, not even
+// in the additional time that [Env] grants.
 //
 // The controllers under test may have caused the timeout. Therefore the run continues, but
 // without the remaining steps. The checks decide whether the controllers violated a guarantee.
@@ -50,6 +51,10 @@ type Env struct {
 	Recorder Recorder
 	// Clock measures delays and timeouts.
 	Clock clock.Clock
+	// Late is called when an object does not meet an awaited condition in time. The wait goes on until
+	// Late returns, and then fails. The context of Late ends when the wait ends. If Late is nil, the
+	// wait fails at once.
+	Late func(ctx context.Context)
 }
 
 // Recorder receives the records of steps and appends them to the history.
@@ -65,7 +70,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 			return fmt.Errorf("waiting before step %d (%s): %w", i, step, err)
 		}
 		u.record(history.Step{Index: i, Event: history.StepBegun, Detail: step.String()})
-		object, err := u.perform(ctx, step)
+		object, err := u.perform(ctx, step, func() { u.record(history.Step{Index: i, Event: history.StepLate, Detail: step.String()}) })
 		if err != nil {
 			u.record(history.Step{
 				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: unmetObject(err),
@@ -88,7 +93,9 @@ type user struct {
 // perform executes one step. It returns a reference to the object that the operation created,
 // changed or deleted. Except after a delete, the reference has the object's new resourceVersion.
 // The reference is nil if the step has no operation, or if the target names several objects.
-func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
+//
+// The function recordLate is called when an object does not meet the awaited condition in time.
+func (u *user) perform(ctx context.Context, step scenario.Step, recordLate func()) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
 	switch operation := step.Operation.(type) {
@@ -102,7 +109,7 @@ func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, e
 		object, err = u.edit(ctx, target, operation)
 	}
 	if err == nil && step.Await != nil {
-		err = u.await(ctx, step.Await)
+		err = u.await(ctx, step.Await, recordLate)
 	}
 	return object, err
 }

@@ -3,6 +3,8 @@ package workload
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -306,6 +308,65 @@ func TestAwaitUnmet(t *testing.T) {
 			t.Errorf("awaited (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestAwaitLate verifies that a step whose condition is not met in time goes on until Late returns, and
+// that later steps follow if the condition is then met.
+func TestAwaitLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		readyAfter time.Duration
+		want       []string
+	}{
+		"in time":      {10 * time.Second, []string{"0 begun", "0 done", "1 begun", "1 done"}},
+		"late":         {30 * time.Second, []string{"0 begun", "0 late", "0 done", "1 begun", "1 done"}},
+		"never":        {time.Hour, []string{"0 begun", "0 late", "0 failed"}},
+		"when it ends": {20 * time.Second, nil}, // either is right, but the records must have this order
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, recorded := fake.NewClientset(), records{}
+				env := newEnv(client, &recorded)
+				env.Late = func(ctx context.Context) {
+					select {
+					case <-time.After(20 * time.Second):
+					case <-ctx.Done():
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					select {
+					case <-time.After(test.readyAfter):
+					case <-ctx.Done():
+						return
+					}
+					pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}, Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+					if _, err := client.CoreV1().Pods(namespace).Update(ctx, pod, metav1.UpdateOptions{}); err != nil {
+						t.Error(err)
+					}
+				}()
+				err := Run(ctx, env, steps(t, `
+  - create: {kind: Pod, name: one}
+    await: {until: ready, within: 20s}
+  - create: {kind: Pod, name: two}
+`))
+				var got []string
+				for _, step := range recorded {
+					got = append(got, fmt.Sprintf("%d %s", step.Index, step.Event))
+				}
+				want := test.want
+				if want == nil {
+					want = []string{"0 begun", "0 done", "1 begun", "1 done"}
+					if len(got) > 1 && got[1] == "0 late" {
+						want = slices.Insert(want, 1, "0 late")
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" || errors.Is(err, ErrUnmet) != (name == "never") {
+					t.Errorf("error %v, records (-want +got):\n%s", err, diff)
+				}
+			})
+		})
+	}
 }
 
 func TestAwaitEndsWithContext(t *testing.T) {
