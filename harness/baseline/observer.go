@@ -93,9 +93,8 @@ func (o *Observer) Unfinished(lastOperation int) string {
 	return o.FailedStep
 }
 
-// Unmet returns the record of the failed step, if an object never met the condition that the step
-// awaits, not even after all faults were healed. It returns nil if no step failed, or if a step failed
-// for another reason.
+// Unmet returns the record of a failed step that awaits a condition. The condition was not met, not even
+// after all faults were healed. Unmet returns nil if there is no such step.
 func (o *Observer) Unmet() *history.Record {
 	if o.failed == nil || o.failed.Step.Awaited == nil || o.failed.Step.Index != o.late {
 		return nil

@@ -23,9 +23,9 @@ type baselineChecker struct {
 	// Later steps only await a condition, such as that all pods are ready. The run can still be
 	// compared if one of these later steps fails.
 	lastOperation int
-	// judgesUnmet is true if the checker reports a step that the runs without faults complete, and whose
-	// awaited condition was not met in this run, not even after all faults were healed.
-	judgesUnmet bool
+	// reportsUnmet is true if the checker reports a step whose awaited condition was not met, not even
+	// after all faults were healed.
+	reportsUnmet bool
 }
 
 // comparison compares a run with a baseline, that is, with what runs without faults have in common.
@@ -92,11 +92,13 @@ func (checker *baselineChecker) end(m *Model) {
 	}
 }
 
-// unmet returns the record of the failed step, if the step is a violation: it prevented operations of
-// the workload, and its awaited condition was not met, not even after all faults were healed. Otherwise
-// it returns nil. Ended pods may be what the step awaits, and nobody creates such a pod again.
+// unmet returns the record of the failed step, if the step is a violation. Otherwise it returns nil.
+//
+// It is a violation if its awaited condition was not met, not even after all faults were healed, and
+// operations of the workload are therefore missing. It is none if a fault ended pods, because the step
+// may await such a pod, and nobody creates it again.
 func (checker *baselineChecker) unmet() *history.Record {
-	if !checker.judgesUnmet || podsReplaced(checker.fired) || checker.observer.Unfinished(checker.lastOperation) == "" {
+	if !checker.reportsUnmet || podsReplaced(checker.fired) || checker.observer.Unfinished(checker.lastOperation) == "" {
 		return nil
 	}
 	return checker.observer.Unmet()

@@ -37,7 +37,7 @@ var podReplacingFaults = []string{"pod-churn", "pod-pending", "node-drain", "nod
 
 func newSameEndStateChecker(s Settings) Checker {
 	checker := newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
-	checker.judgesUnmet = true
+	checker.reportsUnmet = true
 	return checker
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet is the error of a step whose object did not meet the awaited condition in time, not even
-// in the additional time that [Env] grants.
+// ErrUnmet is the error of a step whose object did not meet the awaited condition in time. This
+// includes the additional time that [Env.Late] grants.
 //
 // The controllers under test may have caused the timeout. Therefore the run continues, but
 // without the remaining steps. The checks decide whether the controllers violated a guarantee.

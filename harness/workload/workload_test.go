@@ -310,8 +310,8 @@ func TestAwaitUnmet(t *testing.T) {
 	})
 }
 
-// TestAwaitLate verifies that a step whose condition is not met in time goes on until Late returns, and
-// that later steps follow if the condition is then met.
+// TestAwaitLate verifies that a step goes on until Late returns if its condition is not met in time. If
+// the condition is then met, later steps must follow.
 func TestAwaitLate(t *testing.T) {
 	for name, test := range map[string]struct {
 		readyAfter time.Duration
