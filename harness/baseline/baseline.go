@@ -140,7 +140,7 @@ type file struct {
 
 // fileFormat is the version of the files that Write writes, and the only one that Read accepts. It
 // increases when the same runs give other facts, because a run would then not equal its baseline.
-const fileFormat = 2
+const fileFormat = 3
 
 // Write writes the baseline, which is what runs without faults have in common, to a file at path.
 // The file is YAML with a comment at the top. Write replaces an existing file.

@@ -225,13 +225,18 @@ func TestExtraEffects(t *testing.T) {
 		"the subject deleted a terminating object again": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, terminating), requested(2, "delete", first, 200),
 		}},
-		"a delete was refused": {run: []any{requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 403)}},
+		"a delete was refused":  {run: []any{requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 403)}},
+		"an apply that creates": {run: []any{requested(1, "patch", first, 201), commit(history.Added, first)}},
+		"an apply that changes": {run: []any{requested(1, "patch", first, 201), commit(history.Added, first), requested(2, "patch", first, 200)}},
+		"an apply creates again": {run: []any{
+			requested(1, "patch", first, 201), commit(history.Added, first), requested(2, "delete", first, 200), commit(history.Deleted, first), requested(3, "patch", second, 201), commit(history.Added, second),
+		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost")}},
 		"a generated name": {run: []any{requested(1, "create", random, 201), commit(history.Added, random), requested(2, "delete", random, 200), commit(history.Deleted, random)},
 			want: []string{"pods ns/web-*: found 1 created, 1 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
 		"an object of no run": {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects())); diff != "" {
+			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects(), false)); diff != "" {
 				t.Errorf("extra effects (-want +got):\n%s", diff)
 			}
 		})
@@ -251,14 +256,22 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 	lost := requested(1, "create", first, 201)
 	lost[1].Response.Code = 0
 	for name, test := range map[string]struct {
-		run  []any
-		want []string
+		run   []any
+		stale bool
+		want  []string
 	}{
 		"the same": {run: []any{requested(1, "create", second, 201), commit(history.Added, second)}},
 		"one too many, which is deleted again": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),
 		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"}},
+		"one too many because of an old view, which is deleted again": {stale: true, run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
+			requested(3, "delete", second, 200), commit(history.Deleted, second),
+		}},
+		"one too many because of an old view, which stays": {stale: true, run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
+		}, want: []string{"pods ns/web-*: found 2 created, 0 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"}},
 		"a lost response": {run: []any{
 			lost, commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),
@@ -272,8 +285,34 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects())); diff != "" {
+			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects(), test.stale)); diff != "" {
 				t.Errorf("extra effects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEffectsOnUnobserved checks that creates and deletes count even if the history has no committed
+// versions of the resource.
+func TestEffectsOnUnobserved(t *testing.T) {
+	secret := object("secrets", "web-1", "", `{}`)
+	secret.GenerateName = "web-"
+	created := requested(1, "create", secret, 201)
+	created[1].Response.Object = secret
+	late := commit(history.Added, secret)
+	for name, test := range map[string]struct {
+		run  []any
+		want string
+	}{
+		"created":            {run: []any{created}, want: "1 created, 0 deleted, 0 lost"},
+		"deleted":            {run: []any{created, requested(2, "delete", secret, 200)}, want: "1 created, 1 deleted, 0 lost"},
+		"deleted twice":      {run: []any{created, requested(2, "delete", secret, 200), requested(3, "delete", secret, 200)}, want: "1 created, 1 deleted, 0 lost"},
+		"a refused delete":   {run: []any{created, requested(2, "delete", secret, 403), requested(3, "delete", secret, 200)}, want: "1 created, 1 deleted, 0 lost"},
+		"observed after all": {run: []any{created, late, requested(2, "delete", secret, 200), commit(history.Deleted, secret)}, want: "1 created, 1 deleted, 0 lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(Facts{"secrets ns/web-*": test.want}, observed(test.run...).Effects()); diff != "" {
+				t.Errorf("effects (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -315,20 +354,20 @@ func TestFile(t *testing.T) {
 		t.Errorf("baseline (-want +got):\n%s", diff)
 	}
 	for text, want := range map[string]string{
-		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 2; create the baseline again with "gauntlet baseline"`,
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
-		"format: 2\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
-		"format: 2\nscenario: x\nend: {a: \"1\"}\n":                                                           "field runs: found 0; expected at least 1",
-		"format: 2\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
-		"format: 2\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
-		"format: 2\n": "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
+		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
+		"format: 3\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
+		"format: 3\nscenario: x\nend: {a: \"1\"}\n":                                                           "field runs: found 0; expected at least 1",
+		"format: 3\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+		"format: 3\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
+		"format: 3\n": "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
 		"":            `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
 		"null\n":      `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
-		"# x\n---\nformat: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 2\n": "found a second YAML document; expected one document per file",
-		"---\n# x\nformat: 2\nscenario: x\nend: {a: \"1\"}\n":                          "field runs: found 0; expected at least 1",
-		"format: 2\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n":  `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+		"# x\n---\nformat: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 3\n": "found a second YAML document; expected one document per file",
+		"---\n# x\nformat: 3\nscenario: x\nend: {a: \"1\"}\n":                          "field runs: found 0; expected at least 1",
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n":  `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -19,15 +19,20 @@ type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
 
-	late    int             // index of the last step whose awaited condition was not met in time; -1 if there is none
-	failed  *history.Record // the record of the step that FailedStep describes; nil if no step failed
-	start   history.Start
-	gone    map[types.UID]bool         // UIDs of the objects that no longer exist
-	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
-	writes  map[uint64]*write          // creates and deletes without a response, by request ID
-	written []string                   // resources that the controllers under test write
-	counts  map[string]*effects        // effects on each object, by a key such as "services default/web"
-	deletes map[types.UID]bool         // UIDs of the objects that the controllers under test deleted and that still exist
+	late   int             // index of the last step whose awaited condition was not met in time; -1 if there is none
+	failed *history.Record // the record of the step that FailedStep describes; nil if no step failed
+	start  history.Start
+	gone   map[types.UID]bool         // UIDs of the objects that no longer exist
+	live   map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
+	// unobserved has the keys of the effects of each existing object that the controllers under test
+	// created, but whose resource the history does not observe. The keys of the map are such as
+	// "secrets default/web".
+	unobserved map[string]string
+	observed   map[string]bool     // resources of which the history contains committed versions
+	writes     map[uint64]*write   // creates and deletes without a response, by request ID
+	written    []string            // resources that the controllers under test write
+	counts     map[string]*effects // effects on each object, by a key such as "services default/web"
+	deletes    map[types.UID]bool  // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a create or delete request that the controllers under test sent.
@@ -37,11 +42,13 @@ type write struct {
 	key       string    // the key of the object's effects, which is equal in every run, such as "pods default/web-*"
 	uid       types.UID // the UID of the object to delete; empty for a create
 	generated bool      // true if the name of the object to create differs between runs
+	// unobserved is true for the delete of an object in Observer.unobserved.
+	unobserved bool
 }
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -69,6 +76,7 @@ func (o *Observer) Observe(r *history.Record) {
 // and the controllers under test have not deleted it, commit counts it as lost.
 func (o *Observer) commit(c *history.Commit) {
 	key := c.Object.Ref.String()
+	delete(o.unobserved, key) // the response to its create came before this record
 	if c.Type != history.Deleted {
 		o.live[key] = &c.Object
 		return
@@ -113,9 +121,10 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 //
 // The fields of the status are included only if the list contains the resource with "/status".
 //
-// End leaves out fields that depend on times or on the scheduler. These are annotations, messages
-// of conditions, and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes,
-// leases, events, ended pods, and pods with a generated name but without a controller.
+// End leaves out fields that depend on times, on the scheduler or on earlier states. These are
+// annotations, messages of conditions, the number of a ControllerRevision, and all fields of pods,
+// Endpoints and EndpointSlices. It also leaves out nodes, leases, events, ended pods, and pods with a
+// generated name but without a controller.
 //
 // End also leaves out objects that the garbage collector must still delete. The collector starts to
 // watch the objects of a new custom resource about 30 s after the definition exists. A short run may
@@ -213,6 +222,7 @@ func (f Facts) addFields(key string, o *history.Object, withStatus bool) {
 	for path, value := range objects.Fields(o) {
 		top, _, _ := strings.Cut(path, "/")
 		switch {
+		case o.Resource == "controllerrevisions.apps" && path == "revision": // how often the history of revisions has changed
 		case strings.HasPrefix(path, "metadata/annotations/") || strings.HasPrefix(path, "metadata/ownerReferences/"):
 		case top != "status":
 			f.add(key+" "+path, value)

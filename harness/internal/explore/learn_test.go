@@ -257,6 +257,14 @@ func TestPlan(t *testing.T) {
 			map[string]int{"the subject sends no write between the event and the next event of the same object": 1},
 		},
 		{
+			"an event whose answer is the next version", explore.Skipped,
+			begin().deliver(history.Added, rs).write("update", "status", rs, changed).deliver(history.Modified, changed), nil,
+			map[string]int{
+				"the next version of the object is the subject's own write in answer to the event":   1,
+				"the subject sends no write between the event and the next event of the same object": 1,
+			},
+		},
+		{
 			"a stale view", explore.Stale,
 			begin().deliver(history.Added, rs).write("update", "status", rs, replicaSet(12, 1)).deliver(history.Modified, changed).write("update", "status", changed, replicaSet(15, 2)),
 			[]string{"stale at ADDED event of replicasets.apps web number 1, restart after update of replicasets.apps/status web number 2"},
@@ -286,7 +294,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"a resource that no fault can name", explore.Lost, begin().write("update", "", object("widgets.example.com", "one", 10, `{}`), object("widgets.example.com", "one", 11, `{}`)), nil,
-			map[string]int{"no fault can name the resource; add its kind to operator.kinds of the scenario": 1},
+			map[string]int{"no fault can name widgets.example.com; add its kind to operator.kinds of the scenario": 1},
 		},
 	}
 	for _, test := range tests {

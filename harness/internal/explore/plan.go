@@ -60,7 +60,7 @@ type planner struct {
 // event). The plan prints them.
 const (
 	notRepeated  = "the place is not in every run without faults"
-	unnameable   = "no fault can name the resource; add its kind to operator.kinds of the scenario"
+	unnameable   = "no fault can name %s; add its kind to operator.kinds of the scenario"
 	refused      = "the API server refused the write, so that it committed nothing"
 	unchanged    = "the write changed nothing"
 	sameState    = "the crash after the previous write leaves the same committed state"
@@ -69,6 +69,7 @@ const (
 	unrelated    = "no write of the subject refers to the object, and the object refers to no written one"
 	superseded   = "the subject sends no write between the event and the next event of the same object"
 	last         = "the event is the last one of the object, so that the subject must receive it"
+	ownAnswer    = "the next version of the object is the subject's own write in answer to the event"
 	current      = "the object does not change before a later write, so that the subject would restart with current objects"
 	withoutLater = "the subject does not write the same object again, and nobody creates the object again that the subject deletes"
 )
@@ -113,8 +114,8 @@ func baselineOf(lessons []*Lesson) *baseline.Baseline {
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
-		case !slices.Contains(p.resources, cmp.Or(place.resource())):
-			reason = unnameable
+		case !slices.Contains(p.resources, place.resource()):
+			reason = fmt.Sprintf(unnameable, place.resource())
 		case slices.ContainsFunc(p.others, func(l *Lesson) bool { return !l.has(place) }):
 			reason = notRepeated
 		}
@@ -181,11 +182,23 @@ func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
 		reason := e.cannotMatter()
-		if reason == "" && action == Skipped && e.Next < 0 {
+		switch {
+		case reason != "" || action != Skipped:
+		case e.Next < 0:
 			reason = last
+		case p.lesson.causes(e, &p.lesson.Events[e.Next]):
+			reason = ownAnswer
 		}
 		p.add(Place{Action: action, Event: &e.Event, Object: e.object, Related: []string{e.object}, Order: e.order}, reason)
 	}
+}
+
+// causes reports whether the second event shows what the controllers under test wrote because of the
+// first one. The second event never happens without the first.
+func (l *Lesson) causes(first, second *LearntEvent) bool {
+	return slices.ContainsFunc(first.Writes, func(i int) bool {
+		return l.Writes[i].version != 0 && l.Writes[i].version == second.content.Version
+	})
 }
 
 // cannotMatter returns the reason why no write of the controllers under test depends on the event.

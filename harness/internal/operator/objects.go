@@ -185,7 +185,8 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 //
 // If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
 // one controller. This controller may write its own kind, and all kinds for which the roles permit
-// writes.
+// writes. A kind with the name of another kind in [kube.Kinds] gets none, because scenarios do not
+// support it.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -206,7 +207,7 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 		writes = append(writes, kind.Kind)
 	}
 	for _, kind := range s.kinds {
-		if kind.ClusterScoped {
+		if other, known := kube.Named(kind.Kind); kind.ClusterScoped || known && other.APIVersion() != kind.APIVersion {
 			continue // only namespaced kinds get a controller
 		}
 		o.Controllers = append(o.Controllers, scenario.ExternalController{

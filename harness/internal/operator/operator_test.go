@@ -123,6 +123,21 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadNamesake checks that a custom kind with the name of a built-in kind gets no controller. The
+// controller would seem to reconcile the built-in kind.
+func TestLoadNamesake(t *testing.T) {
+	dir := t.TempDir()
+	writeProgram(t, dir, "manager")
+	write(t, dir, "crds.yaml", widgets+"---\n"+strings.NewReplacer("Widget", "DaemonSet", "widgetry", "daemonsets").Replace(widgets))
+	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [crds.yaml]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := loaded.Scenario.Controllers; len(all) != 1 || all[0].Kind != "Widget" {
+		t.Errorf("controllers %v; want one, of the kind Widget", all)
+	}
+}
+
 // TestLoadAggregatedRoles checks that the program may write what the roles permit that a bound role
 // aggregates.
 func TestLoadAggregatedRoles(t *testing.T) {

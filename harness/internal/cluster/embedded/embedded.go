@@ -39,9 +39,9 @@ type Cluster struct {
 	prober   prober
 	unguard  func() // tells the guard process that it need no longer remove the state directory if gauntlet dies
 
-	// stopProvisioner stops the provisioner of simulated volumes. It is nil if the cluster has no
-	// volumes.
-	stopProvisioner func()
+	// stopReconcilers stop the provisioner of simulated volumes and the retries of simulated kubelets.
+	// The list is empty if the cluster has no volumes.
+	stopReconcilers []func()
 
 	failed   chan struct{} // closed when a component exits unexpectedly
 	stopOnce sync.Once
@@ -221,8 +221,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		c.stopping = true
 		parts := slices.Clone(c.parts)
 		c.mu.Unlock()
-		if c.stopProvisioner != nil {
-			c.stopProvisioner()
+		for _, stop := range c.stopReconcilers {
+			stop()
 		}
 		var errs []error
 		for _, group := range stopOrder {

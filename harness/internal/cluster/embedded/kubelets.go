@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,14 +69,12 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the pods that KWOK has to process: %w", err)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, retriggerAnnotation, time.Now().Format(time.RFC3339Nano))
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if isFinished(pod) {
 			continue
 		}
-		_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := retrigger(ctx, client, pod); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("annotating pod %s/%s for KWOK: %w", pod.Namespace, pod.Name, err)
 		}
 	}

@@ -24,7 +24,8 @@ type Options struct {
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Volumes creates a default StorageClass whose PersistentVolumes are only API objects.
+	// Volumes creates a default StorageClass whose PersistentVolumes are only API objects. Simulated
+	// kubelets then also retry what a webhook has refused; see [kubeletRetries].
 	Volumes bool
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.

@@ -155,11 +155,13 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	if err := c.awaitReady(ctx, opts.Nodes); err != nil || !opts.Volumes {
 		return err
 	}
-	stop, err := c.startProvisioner(ctx)
-	if err != nil {
-		return err
+	for _, start := range []func(context.Context, Options) (func(), error){c.startProvisioner, c.startKubeletRetries} {
+		stop, err := start(ctx, opts)
+		if err != nil {
+			return err
+		}
+		c.stopReconcilers = append(c.stopReconcilers, stop)
 	}
-	c.stopProvisioner = stop
 	return nil
 }
 

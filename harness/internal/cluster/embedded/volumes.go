@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -10,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -34,12 +33,11 @@ var volumeControllers = []string{
 // A volume is only an API object, because simulated nodes mount nothing.
 type provisioner struct {
 	client kubernetes.Interface
-	queue  workqueue.TypedRateLimitingInterface[any] // the claims and volumes that the informers delivered
 }
 
 // startProvisioner creates the default StorageClass and starts its provisioner. The provisioner
 // runs until the caller calls the returned function stop.
-func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error) {
+func (c *Cluster) startProvisioner(ctx context.Context, _ Options) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the API server: %w", err)
@@ -54,55 +52,21 @@ func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error)
 	if _, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("creating StorageClass %s: %w", storageClass, err)
 	}
-	p := &provisioner{client, workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[any]())}
+	p := &provisioner{client}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	for _, informer := range []cache.SharedIndexInformer{
-		factory.Core().V1().PersistentVolumeClaims().Informer(), factory.Core().V1().PersistentVolumes().Informer(),
-	} {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: p.queue.Add, UpdateFunc: func(_, object any) { p.queue.Add(object) },
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	factory.StartWithContext(running)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for p.next(running) {
-		}
-	}()
-	return func() {
-		p.queue.ShutDown()
-		cancel()
-		<-done
-		factory.Shutdown()
-	}, nil
+	claims, volumes := factory.Core().V1().PersistentVolumeClaims().Informer(), factory.Core().V1().PersistentVolumes().Informer()
+	return startReconciler(ctx, factory, p.reconcile, claims, volumes)
 }
 
-// next processes the next PersistentVolumeClaim or PersistentVolume in the work queue, and returns
-// true. After the work queue has been shut down, next returns false.
-func (p *provisioner) next(ctx context.Context) bool {
-	object, shutDown := p.queue.Get()
-	if shutDown {
-		return false
-	}
-	defer p.queue.Done(object)
-	var err error
+// reconcile processes a PersistentVolumeClaim or a PersistentVolume.
+func (p *provisioner) reconcile(ctx context.Context, object any) (again time.Duration, err error) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolumeClaim:
 		err = p.provision(ctx, o)
 	case *corev1.PersistentVolume:
 		err = p.reclaim(ctx, o)
 	}
-	if err != nil { // for example because a fault has killed the API server
-		p.queue.AddRateLimited(object)
-		return true
-	}
-	p.queue.Forget(object)
-	return true
+	return 0, err
 }
 
 // provision creates a PersistentVolume for a PersistentVolumeClaim that has none. The volume's
