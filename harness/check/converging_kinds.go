@@ -33,7 +33,7 @@ type convergingKind struct {
 
 // convergingOwners describes ReplicaSets and ReplicationControllers.
 func convergingOwners() convergingKind {
-	backingOff := newBackingOffKeys()
+	backingOff, deletes := newBackingOffKeys(), newOpenDeletes()
 	return convergingKind{
 		noneReason: "no ReplicaSet or ReplicationController existed at the end of the run",
 		changed: func(state *objectSet) bool {
@@ -53,10 +53,16 @@ func convergingOwners() convergingKind {
 			o := m.committed.owners[uid]
 			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))
 		},
-		observe: backingOff.observe,
+		observe: func(m *Model, r *history.Record) {
+			backingOff.observe(m, r)
+			deletes.observe(m, r)
+		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
-			if backingOff.waits(m, workQueueKey{uid: uid}) {
+			switch {
+			case backingOff.waits(m, workQueueKey{uid: uid}):
 				return longBackOff
+			case deletes.explains(m, uid):
+				return deleteAfterOwnerChange
 			}
 			return nil
 		},

@@ -200,6 +200,28 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
+// buildDeleteAfterOwnerChange builds a ReplicaSet of one pod too many. Two pods are missing in the end.
+// With disowned true, a user has removed the owner of the pod that the process deletes. If the argument
+// again is not 0, the process deletes another pod after this time.
+func buildDeleteAfterOwnerChange(h *historyBuilder, disowned bool, again time.Duration) {
+	owner := deliveredReplicaSet(h, 2)
+	pods := h.running(owner, 3)
+	h.wait(3 * time.Second)
+	deleted := pods[0]
+	if disowned {
+		deleted = h.removeOwner(deleted)
+	}
+	h.delete(deleted).answered(200)
+	h.deliver(deleted)
+	h.deliverGone(deleted)
+	if again > 0 {
+		h.wait(again)
+		h.delete(pods[1]).answered(200)
+		h.deliverGone(pods[1])
+	}
+	h.deliver(h.scale("web", 4))
+}
+
 // buildFailedRollout builds a Deployment whose only ReplicaSet has no pods. The given number of
 // creates of a pod for it fail. The pauses between them are those of upstream's back-off.
 func buildFailedRollout(h *historyBuilder, tries int) {

@@ -132,6 +132,12 @@ var (
 		Check:       "endpoints-exact",
 		Slow:        true,
 	}
+	deleteAfterOwnerChange = &KnownIssue{
+		Slug:        "delete-after-owner-change",
+		Description: "If the controller deletes a pod that lost or changed its owner in the meantime, the former owner creates and deletes no pods for 5 minutes.",
+		Reproduce:   "A user removes the owner reference of a pod, and the watch of pods lags. The controller deletes the pod for its former owner. The events of the pod do not name this owner, so the expectations of the owner are unsatisfied until they expire.",
+		Check:       "converged",
+	}
 	droppedKey = &KnownIssue{
 		Slug:        "dropped-key",
 		Description: "After 16 failed syncs in a row, the controller drops the key of a Deployment or Service until another event arrives.",
@@ -143,7 +149,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, proportionalGrowth, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey, staleEndpointsCache}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, proportionalGrowth, rollbackOverlap, earlyLeftovers, longBackOff, latePods, deleteAfterOwnerChange, droppedKey, staleEndpointsCache}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.
@@ -164,11 +170,6 @@ var UnrecognizedIssues = []KnownIssue{
 		Slug:        "unobserved-create-and-delete",
 		Description: "If a pod is created and deleted while the controller's watch of pods is down, and the controller then has to list again, it receives no event of the pod. The expectations of the owner are then unsatisfied until they expire after 5 minutes.",
 		Reproduce:   "A scenario that ends watches of pods must not delete young pods at the same time.",
-	},
-	{
-		Slug:        "delete-after-owner-change",
-		Description: "If the controller deletes a pod that lost or changed its owner in the meantime, the delete event does not name the former owner. The expectations of that owner are then unsatisfied until they expire after 5 minutes.",
-		Reproduce:   "A scenario that changes the owners of pods must not make the controller delete pods at the same time.",
 	},
 	{
 		Slug:        "owner-change-during-read",

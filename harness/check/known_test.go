@@ -277,6 +277,13 @@ func TestKnownIssues(t *testing.T) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.restart("subject-0")
 		}), nil, "converged"},
+		{"a deleted pod had lost its owner", settling(func(h *historyBuilder) { buildDeleteAfterOwnerChange(h, true, 0) }), deleteAfterOwnerChange, "converged"},
+		{"a deleted pod kept its owner", settling(func(h *historyBuilder) { buildDeleteAfterOwnerChange(h, false, 0) }), nil, "converged"},
+		{"a deleted pod had lost its owner, and a later sync deleted another pod", settling(func(h *historyBuilder) { buildDeleteAfterOwnerChange(h, true, 5*time.Second) }), nil, "converged"},
+		{"a deleted pod had lost its owner, before a restart of the process", settling(func(h *historyBuilder) {
+			buildDeleteAfterOwnerChange(h, true, 0)
+			h.restart("subject-0")
+		}), nil, "converged"},
 		{"a ReplicationController's pods are created again before their delivery", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
 		{"a ReplicationController's pods are created again before 5 minutes have passed", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 4*time.Minute) }), nil, "not-above-desired"},
 		{"a ReplicaSet's pods are created again before their delivery", settling(func(h *historyBuilder) { buildLatePods(h, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
