@@ -292,6 +292,25 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 	}
 }
 
+// TestRevisions checks that the ControllerRevisions of an owner count together, and that their fields do not
+// count. A lost response to a create is no reason to create another one, because the name is not random.
+func TestRevisions(t *testing.T) {
+	revision := func(name string) *history.Object {
+		o := object("controllerrevisions.apps", name, name, `{"revision":`+name[len(name)-1:]+`}`)
+		o.Owners = []history.Owner{{Kind: "Widget", Name: "web", UID: "w", Controller: true}}
+		return o
+	}
+	lost := requested(1, "create", revision("web-5d4f-1"), 201)
+	lost[1].Response.Code = 0
+	run := observed(lost, commit(history.Added, revision("web-5d4f-1")), requested(2, "create", revision("web-5d4f-2"), 201), commit(history.Added, revision("web-5d4f-2")))
+	if diff := cmp.Diff(Facts{"controllerrevisions.apps ns/web-*": "2"}, run.End(run.Written())); diff != "" {
+		t.Errorf("end (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Facts{"controllerrevisions.apps ns/web-*": "2 created, 0 deleted, 0 lost"}, run.Effects()); diff != "" {
+		t.Errorf("effects (-want +got):\n%s", diff)
+	}
+}
+
 // TestEffectsOnUnobserved checks that creates and deletes count even if the history has no committed
 // versions of the resource.
 func TestEffectsOnUnobserved(t *testing.T) {

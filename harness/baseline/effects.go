@@ -64,8 +64,9 @@ func (o *Observer) send(r *history.Request) {
 	w := &write{verb: r.Verb, object: ref.String()}
 	switch {
 	case r.Verb == "create" && r.Object != nil:
-		ref.Name = r.Object.StableName()
-		w.key, w.generated = ref.String(), r.Object.HasGeneratedName()
+		created := *r.Object
+		created.Resource, created.Namespace = r.Resource, r.Namespace
+		w.key, w.generated = stableKey(&created), created.HasGeneratedName()
 	case r.Verb == "delete" && o.unobserved[w.object] != "":
 		w.key, w.unobserved = o.unobserved[w.object], true
 	case r.Verb == "delete":

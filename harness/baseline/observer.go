@@ -122,8 +122,8 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 // The fields of the status are included only if the list contains the resource with "/status".
 //
 // End leaves out fields that depend on times, on the scheduler or on earlier states. These are
-// annotations, messages of conditions, the number of a ControllerRevision, and all fields of pods,
-// Endpoints and EndpointSlices. It also leaves out nodes, leases, events, ended pods, and pods with a
+// annotations, messages of conditions, and all fields of pods, Endpoints, EndpointSlices and
+// ControllerRevisions of a controller. It also leaves out nodes, leases, events, ended pods, and pods with a
 // generated name but without a controller.
 //
 // End also leaves out objects that the garbage collector must still delete. The collector starts to
@@ -141,7 +141,7 @@ func (o *Observer) End(withFields []string) Facts {
 		}
 		key := stableKey(object)
 		counts[key]++
-		if !object.HasGeneratedName() && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
+		if !HasGeneratedName(key) && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
 			facts.addFields(key, object, slices.Contains(withFields, object.Resource+statusSuffix))
 		}
 	}
@@ -181,9 +181,20 @@ func (o *Observer) lostOwners(object *history.Object, byUID map[types.UID]*histo
 }
 
 // stableKey returns a key for the object that is equal in every run, such as "pods default/web-*".
+//
+// All ControllerRevisions of one controller have the same key. Some programs put a counter into their
+// names, which depends on how often the history of revisions has changed.
 func stableKey(o *history.Object) string {
-	return history.Ref{Resource: o.Resource, Namespace: o.Namespace, Name: o.StableName()}.String()
+	name := o.StableName()
+	if owner := o.ControllerRef(); owner != nil && o.Resource == revisionResource {
+		name = owner.Name + "-*"
+	}
+	return history.Ref{Resource: o.Resource, Namespace: o.Namespace, Name: name}.String()
 }
+
+// revisionResource is the resource of the objects in which StatefulSets, DaemonSets and other objects
+// keep earlier states of their templates.
+const revisionResource = "controllerrevisions.apps"
 
 // counted reports whether [Observer.End] counts an object. It does not count nodes, leases, events,
 // ended pods, and pods with a generated name but without a controller.
@@ -222,7 +233,6 @@ func (f Facts) addFields(key string, o *history.Object, withStatus bool) {
 	for path, value := range objects.Fields(o) {
 		top, _, _ := strings.Cut(path, "/")
 		switch {
-		case o.Resource == "controllerrevisions.apps" && path == "revision": // how often the history of revisions has changed
 		case strings.HasPrefix(path, "metadata/annotations/") || strings.HasPrefix(path, "metadata/ownerReferences/"):
 		case top != "status":
 			f.add(key+" "+path, value)

@@ -20,7 +20,7 @@ var sameEndStateCheck = Check{
 	Property:      Liveness,
 	Scope:         general,
 	ExercisedWhen: "A run ends that has a baseline, that is, saved results of runs without faults.",
-	Ignores: "Runs without a baseline. Runs in which a step of the workload failed for another reason than an awaited condition. Values that differ between the runs without faults. Annotations, messages of conditions, the number of a ControllerRevision, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write, and the status of objects whose status it does not write. " +
+	Ignores: "Runs without a baseline. Runs in which a step of the workload failed for another reason than an awaited condition. Values that differ between the runs without faults. Annotations, messages of conditions, and the fields of pods, endpoints and ControllerRevisions. Fields of objects whose resource the subject does not write, and the status of objects whose status it does not write. " +
 		"If one of these faults fired: the status, and pods with a fixed name that the subject does not create: " + strings.Join(podReplacingFaults, ", ") + ". " +
 		"Nodes, leases, events, pods that have ended, and pods without a controller. Objects whose owners are gone, because the garbage collector must still delete them; but not those with a deletionTimestamp and a finalizer. Runs in which one of these faults fired: " + strings.Join(sameEndStateExcludes, ", ") + ".",
 	NeedsBaseline: true,
