@@ -111,6 +111,11 @@ func (b *Baseline) Differences(run *Observer, podsReplaced bool) []string {
 	return expected.Differences(found)
 }
 
+// Include adds a further run without faults to the baseline. Facts that differ in this run become [Any].
+func (b *Baseline) Include(run *Observer) {
+	b.End, b.Effects = Agreed([]Facts{b.End, b.endOf(run)}), Agreed([]Facts{b.Effects, b.EffectsOf(run)})
+}
+
 // createdByOthers reports whether a key of [Observer.End] names a pod that the controllers under
 // test never created. The pod's name is fixed, not generated. The controllers created the pod
 // neither in the run nor in the runs of the baseline.

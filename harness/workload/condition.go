@@ -24,7 +24,11 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 		return false, "", err
 	}
 	if condition.JSONPath != "" {
-		return meetsJSONPath(fields, condition.JSONPath, condition.Value)
+		met, state, err := meetsJSONPath(fields, condition.JSONPath, condition.Value)
+		if old := oldStatus(fields); met && old != "" && strings.HasPrefix(condition.JSONPath, "{.status.") {
+			return false, state + ", " + old, nil
+		}
+		return met, state, err
 	}
 	met, state := hasCondition(fields, condition.Type, condition.Status)
 	return met, state, nil
@@ -43,17 +47,36 @@ func hasCondition(object map[string]any, conditionType, status string) (bool, st
 		}
 		found, _, _ := unstructured.NestedString(condition, "status")
 		state := fmt.Sprintf("condition %s=%s", name, found)
-		generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
-		observed, has, _ := unstructured.NestedInt64(condition, "observedGeneration")
-		if !has {
-			observed, has, _ = unstructured.NestedInt64(object, "status", "observedGeneration")
+		old := oldStatus(object)
+		if observed, has, _ := unstructured.NestedInt64(condition, "observedGeneration"); has {
+			old = unobserved(object, observed)
 		}
-		if has && observed < generation {
-			return false, fmt.Sprintf("%s, observedGeneration %d of %d", state, observed, generation)
+		if old != "" {
+			return false, state + ", " + old
 		}
 		return strings.EqualFold(found, status), state
 	}
 	return false, "no condition " + conditionType
+}
+
+// oldStatus returns a text if the status of an object is that of an earlier generation. It returns "" if
+// it is not, or if the status has no observedGeneration.
+func oldStatus(object map[string]any) string {
+	observed, has, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
+	if !has {
+		return ""
+	}
+	return unobserved(object, observed)
+}
+
+// unobserved returns a text if the generation of an object is later than the observed one. Otherwise it
+// returns "".
+func unobserved(object map[string]any, observed int64) string {
+	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
+	if observed >= generation {
+		return ""
+	}
+	return fmt.Sprintf("observedGeneration %d of %d", observed, generation)
 }
 
 // meetsJSONPath reports whether an object has the given value at a JSONPath. If the expected

@@ -272,6 +272,10 @@ func TestMeets(t *testing.T) {
 		"phase": "Running", "replicas": int64(3), "empty": "", "null": nil, "ok": false,
 		"list": []any{map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "x"}},
 	}})
+	replaced := object(map[string]any{
+		"metadata": map[string]any{"generation": int64(2)}, "spec": map[string]any{"size": int64(3)},
+		"status": map[string]any{"observedGeneration": int64(1), "phase": "Running"},
+	})
 	for _, test := range []struct {
 		name      string
 		object    runtime.Object
@@ -295,6 +299,8 @@ func TestMeets(t *testing.T) {
 		{"missing", status, "jsonpath={.status.missing}=3", false, "nothing at {.status.missing}", ""},
 		{"index of a number", status, "jsonpath={.status.replicas[0]}=3", false, "", "JSONPath {.status.replicas[0]} has an index, but found a value that is no list; expected the path of a list before ["},
 		{"null", status, "jsonpath={.status.null}=3", false, "nothing at {.status.null}", ""},
+		{"an old value", replaced, "jsonpath={.status.phase}=Running", false, `"Running" at {.status.phase}, observedGeneration 1 of 2`, ""},
+		{"a value of the spec beside an old status", replaced, "jsonpath={.spec.size}=3", true, `"3" at {.spec.size}`, ""},
 		{"any value", status, "jsonpath={.status.phase}", true, "a value at {.status.phase}", ""},
 		{"any value of several", status, "jsonpath={.status.list}", true, "a value at {.status.list}", ""},
 		{"any value, empty", status, "jsonpath={.status.empty}", false, "nothing at {.status.empty}", ""},

@@ -188,7 +188,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	if err != nil {
 		return err
 	}
-	expected := *s.plan.Baseline
+	expected := s.expected()
 	expected.Scenario = disturbed.Name // otherwise, the run's reproduce command refuses the baseline
 	seen := &runObserver{fired: map[int]bool{}}
 	begun := s.Clock.Now()
@@ -200,6 +200,12 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		return errors.Join(err, os.RemoveAll(out))
 	}
 	result := s.check(t, run, seen)
+	if len(seen.fired) == 0 && onlyDiffers(result.run) {
+		if err := s.include(run); err != nil {
+			return err
+		}
+		result.Verdict = check.Pass
+	}
 	result.Seconds = s.Clock.Since(begun).Seconds()
 	if !result.failed() {
 		if err := os.RemoveAll(out); err != nil {
@@ -207,6 +213,13 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 	}
 	return s.note(t, result)
+}
+
+// expected returns a copy of the baseline, which runs in parallel may replace.
+func (s *search) expected() baseline.Baseline {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.plan.Baseline
 }
 
 // check returns the result of a trial (a run with faults), which it determines from the run's

@@ -95,6 +95,8 @@ type fakeRuns struct {
 	failing, silent map[string]bool
 	// stuck has the faults with which a step of the workload fails.
 	stuck map[string]bool
+	// different has the faults with which a Secret is there at the end that the baseline does not have.
+	different map[string]bool
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck func(l *story, result *reports.Run)
 	// onStart is called before each run with faults. It may be nil.
@@ -134,6 +136,11 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 		}
 		if f.stuck[fault] {
 			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
+		}
+		if f.different[fault] {
+			l.add(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("secrets", "late", 20, `{}`)}})
+			result.Verdict = check.Fail
+			result.Results = []check.Result{{Check: "same-end-state", Verdict: check.Fail, Reason: "different", Evidence: []check.Evidence{{Summary: `secrets ns/late: found "1"; expected none`}}}}
 		}
 		if f.failing[fault] {
 			result.Verdict = check.Fail
@@ -216,6 +223,22 @@ pairs               0       0       0       0       0
 `
 	if got := outcome.String(); !strings.Contains(got, want) || len(outcome.Failed) != 2 {
 		t.Errorf("%d runs did not pass, table\n%s\nwant 2, and\n%s", len(outcome.Failed), got, want)
+	}
+}
+
+// TestDifferentWithoutFault checks that a run in which no fault fired is no failure if it differs from the
+// baseline. The baseline must then ignore what differs, also in a continued search.
+func TestDifferentWithoutFault(t *testing.T) {
+	f := &fakeRuns{t: t, different: map[string]bool{"crash 1": true, "response-lost 1": true}, silent: map[string]bool{"crash 1": true}}
+	dir := t.TempDir()
+	for range 2 {
+		outcome := f.explore(t.Context(), dir)
+		if n := len(outcome.Failed); n != 1 || !strings.Contains(outcome.Failed[0].Scenario, "lost") {
+			t.Errorf("%d failed runs; want only that with the lost response, whose fault fired", n)
+		}
+		if got := outcome.Plan.Baseline.End["secrets ns/late"]; got != baseline.Any {
+			t.Errorf("the baseline has the Secret %q; want %q", got, baseline.Any)
+		}
 	}
 }
 

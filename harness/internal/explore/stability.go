@@ -65,6 +65,29 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 	return nil
 }
 
+// include adds a run in which no fault fired to the baseline, which then ignores what differs in this run.
+// Such a run shows what the controllers under test do without faults.
+func (s *search) include(run *reports.Run) error {
+	lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Progress("the baseline is not stable; the search ignores what differs in a run in which no fault fired: " + differing(run))
+	stable := *s.plan.Baseline
+	stable.Include(lesson.Observer)
+	s.plan.Baseline = &stable
+	return s.save()
+}
+
+// onlyDiffers reports whether [baselineChecks] failed in a run, and no other check did.
+func onlyDiffers(run *reports.Run) bool {
+	return run.Verdict == check.Fail && !slices.ContainsFunc(run.Results, func(r check.Result) bool {
+		return failed(r) && !slices.Contains(baselineChecks, r.Check)
+	})
+}
+
 // failed reports whether a check failed.
 func failed(r check.Result) bool { return r.Verdict == check.Fail }
 

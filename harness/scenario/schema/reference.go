@@ -92,7 +92,7 @@ func (p *page) await() {
 	}
 	p.line("| `condition=TYPE` | all kinds | status.conditions has a condition of this type with the status True. Upper and lower case are equal. The controller has observed the latest generation of the object. |")
 	p.line("| `condition=TYPE=STATUS` | all kinds | As above, but the condition has the given status instead of True. |")
-	p.line("| `jsonpath={EXPRESSION}=VALUE` | all kinds | The value at the JSONPath equals VALUE. |")
+	p.line("| `jsonpath={EXPRESSION}=VALUE` | all kinds | The value at the JSONPath equals VALUE. A value in the status must be that of the latest generation of the object, if the status has observedGeneration. |")
 	p.line("| `jsonpath={EXPRESSION}` | all kinds | The value at the JSONPath exists and is not empty. |")
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
