@@ -334,6 +334,7 @@ func (write *statusWrite) checkProgressing() {
 		write.checkDeadline(found, before)
 	case objects.DeploymentPausedReason:
 		write.expect(write.written.Paused, found, "reason DeploymentPaused only while spec.paused is true")
+		write.expect(before.Reason != objects.DeadlineExceededReason, found, "reason ProgressDeadlineExceeded as before, because a pause does not undo that the deadline was missed")
 	case objects.DeploymentResumedReason:
 		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "reason DeploymentResumed only if spec.paused is false and the last reason was DeploymentPaused")
 	}

@@ -487,6 +487,11 @@ func TestProgress(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"paused": false}))
 			writes(h, "Unknown", objects.DeploymentResumedReason, 20)
 		}},
+		{name: "paused after the deadline", want: Fail, evidence: "Progressing=Unknown (DeploymentPaused)", build: func(h *historyBuilder) {
+			deliver(h, objects.DeadlineExceededReason, 9)
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			writes(h, "Unknown", objects.DeploymentPausedReason, 10)
+		}},
 		{name: "resumed without a pause", want: Fail, evidence: "Progressing=Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
 			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			writes(h, "Unknown", objects.DeploymentResumedReason, 20)

@@ -16,7 +16,7 @@ import (
 // belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template and the annotations of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and keeps all other annotations.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template and the annotations of that revision, after it has created a ReplicaSet for the present template, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template, and keeps all other annotations.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -101,13 +101,26 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 			continue
 		}
 		if named = target; maps.Equal(target.Annotations, to.Annotations) {
-			return ""
+			return r.wrongWithout(from)
 		}
 	}
 	if named != nil {
 		return fmt.Sprintf("the annotations of ReplicaSet %s, in addition to its template", named.Name)
 	}
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
+}
+
+// wrongWithout returns what the check expected instead of a rollback that loses the template of the
+// Deployment from. It is "" if a ReplicaSet has this template, so that users can return to it.
+func (r *rolloutState) wrongWithout(from *objects.Deployment) string {
+	for _, state := range r.replicaSets {
+		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
+			if current, _ := splitByTemplate(from, sets); len(current) > 0 {
+				return ""
+			}
+		}
+	}
+	return "first a ReplicaSet with the template that the rollback replaces, so that its revision exists"
 }
 
 // wrongRefusal checks a write that removes the rollback annotation without a rollback. The

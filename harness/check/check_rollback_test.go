@@ -39,12 +39,28 @@ func TestRollback(t *testing.T) {
 		h.deliver(h.find("web"))
 		return h.find("web")
 	}
+	changedTo := func(h *historyBuilder, version string) *history.Object {
+		h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", version, "")}))
+		return h.find("web")
+	}
 	runTestCases(t, "rollback", []testCase{
 		{name: "rolls back to the requested revision", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "1"), "v1").answered(200)
 		}},
 		{name: "rolls back to the last revision", want: Pass, build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "0"), "v2").answered(200)
+		}},
+		{name: "rolls back from a template without a ReplicaSet", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			requested(h, "1")
+			h.rollBack(changedTo(h, "v4"), "v1").answered(200)
+		}},
+		{name: "rolls back from a template whose ReplicaSet it has just created", want: Pass, build: func(h *historyBuilder) {
+			requested(h, "1")
+			d := changedTo(h, "v4")
+			created := h.createReplicaSet("web", "v4", 0)
+			created.apply()
+			created.answered(201)
+			h.rollBack(d, "v1").answered(200)
 		}},
 		{name: "rolls back to another revision", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "1"), "v2").answered(200)

@@ -253,8 +253,13 @@ func (d *deployer) annotate(r *syncState) {
 }
 
 // rollBack writes the pod template of the requested revision to the Deployment, and removes the
-// rollback annotation. If no ReplicaSet has the revision, it only removes the annotation.
+// rollback annotation. If no ReplicaSet has the revision, it only removes the annotation. If no
+// ReplicaSet has the present template, it first creates one.
 func (d *deployer) rollBack(r *syncState) {
+	if r.newSet == nil {
+		d.create(r, 0, func(code int, _ *simObject) { r.finished(code == 201) })
+		return
+	}
 	revision := r.d.RollbackTo
 	if revision == 0 && !d.rules.rollsBackAnywhere {
 		revision = lastRevision(r.sets)

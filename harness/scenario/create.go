@@ -44,6 +44,8 @@ type Create struct {
 	// Selector is the labels by which the object selects pods. The default is the value of the
 	// field labels. A Service has no default: without a selector, it selects no pods.
 	Selector map[string]string `yaml:"selector,omitempty" format:"labels"`
+	// MatchExpressions is the list of further requirements of the selector.
+	MatchExpressions []Expression `yaml:"matchExpressions,omitempty"`
 	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
 	// available.
 	MinReadySeconds int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
@@ -213,6 +215,7 @@ func (c *Create) validate(v *validator, path string) {
 				"found %s: %s, which the labels do not have; expected a selector that matches the labels", key, c.Selector[key])
 		}
 	}
+	v.expressions(path, c)
 	switch {
 	case c.Kind == Deployment:
 		v.deployment(path, c)

@@ -85,8 +85,8 @@ func TestParseErrors(t *testing.T) {
 		{"too many replicas", instead("  - create: {kind: ReplicaSet, name: web, replicas: 20001}"), "x.yaml:4:53: workload[0].create.replicas: found 20001; expected a number from 0 to 20000"},
 		{"replicas of a pod", instead("  - create: {kind: Pod, name: web, replicas: 2}"), "x.yaml:4:46: workload[0].create.replicas: a create of kind Pod has no field replicas; expected only the fields kind, name, count, labels or controller"},
 		{"selector of a pod", instead("  - create: {kind: Pod, name: web, selector: {a: b}}"), "x.yaml:4:46: workload[0].create.selector: a create of kind Pod has no field selector; expected only the fields kind, name, count, labels or controller"},
-		{"several ReplicaSets", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, count: 2}"), "x.yaml:4:63: workload[0].create.count: a create of kind ReplicaSet has no field count; expected only the fields kind, name, replicas, labels, selector or minReadySeconds"},
-		{"controller of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, controller: foreign}"), "x.yaml:4:68: workload[0].create.controller: a create of kind ReplicaSet has no field controller; expected only the fields kind, name, replicas, labels, selector or minReadySeconds"},
+		{"several ReplicaSets", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, count: 2}"), "x.yaml:4:63: workload[0].create.count: a create of kind ReplicaSet has no field count; expected only the fields kind, name, replicas, labels, selector, minReadySeconds or matchExpressions"},
+		{"controller of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, controller: foreign}"), "x.yaml:4:68: workload[0].create.controller: a create of kind ReplicaSet has no field controller; expected only the fields kind, name, replicas, labels, selector, minReadySeconds or matchExpressions"},
 		{"unknown controller", instead("  - create: {kind: Pod, name: web, controller: me}"), `x.yaml:4:48: workload[0].create.controller: found "me"; expected none or foreign`},
 		{"bad label", instead("  - create: {kind: Pod, name: web, labels: {app: a b}}"), `x.yaml:4:50: workload[0].create.labels.app: found "a b"; expected a label value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit`},
 		{"bad label key", instead("  - create: {kind: Pod, name: web, labels: {a/b/c: x}}"), `x.yaml:4:52: workload[0].create.labels.a/b/c: found the key "a/b/c"; expected a label key, such as app or example.com/app`},
@@ -95,6 +95,22 @@ func TestParseErrors(t *testing.T) {
 		{"label not text", instead("  - create: {kind: Pod, name: web, labels: {app: true}}"), "x.yaml:4:50: workload[0].create.labels.app: found true; expected text (quote a value such as 7 or true)"},
 		{"selector that misses", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, labels: {app: a}, selector: {app: b}}"),
 			"x.yaml:4:84: workload[0].create.selector: found app: b, which the labels do not have; expected a selector that matches the labels"},
+		{
+			"expression that the labels do not meet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, labels: {app: a}, matchExpressions: [{key: app, operator: NotIn, values: [a]}]}"),
+			"x.yaml:4:93: workload[0].create.matchExpressions[0]: found app notin (a), which the labels do not meet; expected a selector that matches the labels",
+		},
+		{
+			"expression without values", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, matchExpressions: [{key: app, operator: In}]}"),
+			"x.yaml:4:75: workload[0].create.matchExpressions[0].values: found 0 values beside In; expected at least one for In and NotIn, and none for the other operators",
+		},
+		{
+			"expression with an unknown operator", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, matchExpressions: [{key: app, operator: Has}]}"),
+			`x.yaml:4:96: workload[0].create.matchExpressions[0].operator: found "Has"; expected In, NotIn, Exists or DoesNotExist`,
+		},
+		{
+			"expressions of a ReplicationController", instead("  - create: {kind: ReplicationController, name: web, replicas: 1, matchExpressions: [{key: app, operator: Exists}]}"),
+			"x.yaml:4:85: workload[0].create.matchExpressions: a create of kind ReplicationController has no field matchExpressions; expected only the fields kind, name, replicas, labels, selector or minReadySeconds",
+		},
 		{"created twice", step(create), "x.yaml:5:38: workload[1].create.name: found ReplicaSet web, but workload[0] has created this object already; use another name"},
 		{"steps and external workload", minimal + "externalWorkload: {}\n", "x.yaml:4:3: workload: found the fields workload and externalWorkload; expected only one of the two fields"},
 		{"external pods", external + "externalWorkload: {pods: -1}\n", "x.yaml:3:26: externalWorkload.pods: found -1; expected a number from 0 to 20000"},
@@ -117,7 +133,7 @@ func TestParseErrors(t *testing.T) {
 
 		// Invalid fields of Deployments, Services and Endpoints
 		{"strategy of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, strategy: Recreate}"),
-			"x.yaml:4:66: workload[0].create.strategy: a create of kind ReplicaSet has no field strategy; expected only the fields kind, name, replicas, labels, selector or minReadySeconds"},
+			"x.yaml:4:66: workload[0].create.strategy: a create of kind ReplicaSet has no field strategy; expected only the fields kind, name, replicas, labels, selector, minReadySeconds or matchExpressions"},
 		{"unknown strategy", instead("  - create: {kind: Deployment, name: web, replicas: 1, strategy: Canary}"),
 			`x.yaml:4:66: workload[0].create.strategy: found "Canary"; expected RollingUpdate or Recreate`},
 		{"surge of all at once", instead("  - create: {kind: Deployment, name: web, replicas: 1, strategy: Recreate, maxSurge: 1}"),

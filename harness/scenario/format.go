@@ -13,20 +13,21 @@ import (
 // enums has the allowed values of fields with a fixed set of values. The key is the value of the
 // struct tag enum, or else the name of the field's Go type.
 var enums = map[string][]string{
-	"Kind":           texts(allKinds),
-	"Phase":          texts([]Phase{Sent, Committed}),
-	"ObjectState":    texts([]ObjectState{Present, Terminating, PodReady, PodPending, PodFailed, Progressing, Completed}),
-	"Edge":           texts([]Edge{Begun, Done}),
-	"Until":          texts([]Until{Scaled, Ready, Available, Complete, Served, Gone}),
-	"Propagation":    texts([]Propagation{Background, Foreground, Orphan}),
-	"Controller":     texts([]Controller{NoController, ForeignController}),
-	"Strategy":       texts([]Strategy{RollingUpdate, Recreate}),
-	"Protocol":       texts([]Protocol{TCP, UDP, SCTP}),
-	"ServiceType":    texts([]ServiceType{ClusterIP, NodePort, ExternalName}),
-	"requestVerbs":   append([]string{AnyWrite}, Verbs...),
-	"resources":      Resources,
-	"stateResources": resourcesOf(kube.Observed(kube.OrDefault(nil))),
-	"eventTypes":     {"ADDED", "MODIFIED", "DELETED"},
+	"Kind":             texts(allKinds),
+	"Phase":            texts([]Phase{Sent, Committed}),
+	"ObjectState":      texts([]ObjectState{Present, Terminating, PodReady, PodPending, PodFailed, Progressing, Completed}),
+	"Edge":             texts([]Edge{Begun, Done}),
+	"Until":            texts([]Until{Scaled, Ready, Available, Complete, Served, Gone}),
+	"Propagation":      texts([]Propagation{Background, Foreground, Orphan}),
+	"Controller":       texts([]Controller{NoController, ForeignController}),
+	"Strategy":         texts([]Strategy{RollingUpdate, Recreate}),
+	"SelectorOperator": texts([]SelectorOperator{In, NotIn, Exists, DoesNotExist}),
+	"Protocol":         texts([]Protocol{TCP, UDP, SCTP}),
+	"ServiceType":      texts([]ServiceType{ClusterIP, NodePort, ExternalName}),
+	"requestVerbs":     append([]string{AnyWrite}, Verbs...),
+	"resources":        Resources,
+	"stateResources":   resourcesOf(kube.Observed(kube.OrDefault(nil))),
+	"eventTypes":       {"ADDED", "MODIFIED", "DELETED"},
 }
 
 // texts converts values of a string type, such as Kind, to strings for the map enums.

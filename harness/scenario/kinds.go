@@ -38,11 +38,11 @@ type kindRow struct {
 // kinds is the table of the kinds that need no manifest. All other kinds, such as StatefulSet, are
 // generic.
 var kinds = []kindRow{
-	{ReplicaSet, ownerFields, ownerUntils},
+	{ReplicaSet, append(slices.Clip(ownerFields), "matchExpressions"), ownerUntils},
 	{ReplicationController, ownerFields, ownerUntils},
 	{
 		Deployment,
-		append(slices.Clip(ownerFields), "version", "strategy", "maxSurge", "maxUnavailable",
+		append(slices.Clip(ownerFields), "matchExpressions", "version", "strategy", "maxSurge", "maxUnavailable",
 			"revisionHistoryLimit", "progressDeadlineSeconds", "paused"),
 		[]Until{Scaled, Ready, Available, Complete, Gone},
 	},

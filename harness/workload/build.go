@@ -40,7 +40,7 @@ func buildReplicaSet(create *scenario.Create, meta metav1.ObjectMeta, pod corev1
 	return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
 		Replicas:        ptr.To(int32(*create.Replicas)),
 		MinReadySeconds: int32(create.MinReadySeconds),
-		Selector:        &metav1.LabelSelector{MatchLabels: create.Selector},
+		Selector:        create.LabelSelector(),
 		Template:        podTemplate(create, pod),
 	}}
 }
@@ -58,7 +58,7 @@ func buildDeployment(create *scenario.Create, meta metav1.ObjectMeta, pod corev1
 	spec := appsv1.DeploymentSpec{
 		Replicas:                ptr.To(int32(*create.Replicas)),
 		MinReadySeconds:         int32(create.MinReadySeconds),
-		Selector:                &metav1.LabelSelector{MatchLabels: create.Selector},
+		Selector:                create.LabelSelector(),
 		Template:                podTemplate(create, pod),
 		Strategy:                appsv1.DeploymentStrategy{Type: appsv1.DeploymentStrategyType(create.Strategy)},
 		RevisionHistoryLimit:    toInt32(create.RevisionHistoryLimit),
