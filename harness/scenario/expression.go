@@ -39,8 +39,8 @@ func (c *Create) LabelSelector() *metav1.LabelSelector {
 	return selector
 }
 
-// expressions reports an error for each expression of a selector that is invalid, or that the labels of
-// the pods do not meet.
+// expressions reports an error for each invalid expression of a selector. It also reports an expression
+// that the labels of the pods do not meet.
 func (v *validator) expressions(path string, c *Create) {
 	for i, e := range c.MatchExpressions {
 		path := fmt.Sprintf("%s.matchExpressions[%d]", path, i)
