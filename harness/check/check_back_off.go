@@ -96,7 +96,7 @@ type failureStreak struct {
 }
 
 func newBackOffChecker(s Settings) Checker {
-	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
+	return &backOffChecker{findings: findings{upstream: s.Upstream}, batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
 // of returns the stored failures for a work queue key, so that the caller can add failures or
@@ -206,7 +206,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	if failures <= limit+recentEvents {
 		return
 	}
-	checker.addViolation(func() Evidence {
+	describe := func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, callName(answered.call), failures, backOffSpan),
 			Expected: fmt.Sprintf("exponential back-off, with at most %d failures within %v: %d, plus %d because recent watch events may have enqueued the object again", limit+recentEvents, backOffSpan, limit, recentEvents),
@@ -214,7 +214,12 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 			At:       m.now,
 			Records:  append([]int64(nil), streak.records...),
 		}
-	})
+	}
+	if scalesDown(answered.call) {
+		checker.addKnownViolation(swallowedError, describe)
+		return
+	}
+	checker.addViolation(describe)
 }
 
 // slidingSum adds up values, and forgets each value after backOffSpan (1 s). It counts, for

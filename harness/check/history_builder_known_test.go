@@ -222,6 +222,16 @@ func buildDeleteAfterOwnerChange(h *historyBuilder, disowned bool, again time.Du
 	h.deliver(h.scale("web", 4))
 }
 
+// buildRepeatedResizes builds an old ReplicaSet of 4 replicas. Every 5 ms, an update of its spec.replicas to
+// the given number fails.
+func buildRepeatedResizes(h *historyBuilder, to int) {
+	h.deployment("web", 10, rollingUpdate(2, 2))
+	old := h.replicaSetOf("web", "v1", 4, 4)
+	h.replicaSetOf("web", "v2", 6, 6)
+	h.rollTo("web", "v2")
+	retry(h, 100, 5*time.Millisecond, 1, func() { h.resize(old, to).answered(409) })
+}
+
 // buildFailedRollout builds a Deployment whose only ReplicaSet has no pods. The given number of
 // creates of a pod for it fail. The pauses between them are those of upstream's back-off.
 func buildFailedRollout(h *historyBuilder, tries int) {

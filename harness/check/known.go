@@ -56,7 +56,7 @@ var (
 	swallowedError = &KnownIssue{
 		Slug:        "swallowed-error",
 		Description: "If the scale-down of an old ReplicaSet fails, the controller drops the error and does not retry until another event arrives.",
-		Reproduce:   "The scale-down of an old ReplicaSet fails. The sync ignores the error, finds no change of the status to write, and ends without an error. No event and no retry follows.",
+		Reproduce:   "The scale-down of an old ReplicaSet fails. The sync ignores the error, finds no change of the status to write, and ends without an error. No event and no retry follows. In the last second before the progress deadline, the controller instead syncs every 5 ms, because a sync without an error ends the back-off.",
 		Check:       "rollout-complete",
 	}
 	lostEndpoints = &KnownIssue{

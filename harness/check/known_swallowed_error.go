@@ -19,10 +19,13 @@ func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
 		dropEndedProcesses(a)
 	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == objects.ReplicaSetResource:
 		maps.DeleteFunc(a, func(key workQueueKey, _ bool) bool { return key.uid == m.sent.rollout.uid })
-	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
-		s := m.answered.scaling
-		if down := every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to < s.replicasBefore(sets) }); down && !s.creates {
-			a[m.answered.queueKey] = true
-		}
+	case m.answered != nil && isFailure(m.answered) && scalesDown(m.answered.call):
+		a[m.answered.queueKey] = true
 	}
+}
+
+// scalesDown reports whether a call certainly makes a ReplicaSet smaller.
+func scalesDown(c *call) bool {
+	s := c.scaling
+	return s != nil && !s.creates && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to < s.replicasBefore(sets) })
 }

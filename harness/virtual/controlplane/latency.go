@@ -51,7 +51,7 @@ type collector struct {
 
 const (
 	// collectBytes is the number of bytes that the program allocates between two collections.
-	collectBytes = 256 << 20
+	collectBytes = 128 << 20
 	// collectRequests is the number of requests after which the collector reads the allocated bytes.
 	collectRequests = 20
 )
