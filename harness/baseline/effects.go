@@ -5,8 +5,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // effects counts what happened in one run to all objects with the same name. An object that is
@@ -142,7 +144,7 @@ func (o *Observer) Effects() Facts {
 // with generated names, a delete is not extra if it removes such a replacement.
 //
 // With staleViews true, the controllers under test acted on old views because of a fault. A temporary
-// object with a generated name is then not extra: they could not know that they did not need the object,
+// pod, or object with a generated name, is then not extra: they could not know that they did not need it,
 // and deleted it later.
 func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 	var all []string
@@ -163,7 +165,7 @@ func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && HasGeneratedName(key) {
+		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && (HasGeneratedName(key) || strings.HasPrefix(key, objects.PodResource+" ")) {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {

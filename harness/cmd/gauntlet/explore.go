@@ -110,7 +110,10 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return exitPass, &unfinishedError{err}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
-	results := campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}
+	for _, line := range outcome.AlsoCalm() {
+		fmt.Fprintln(cmd.OutOrStdout(), line)
+	}
+	results := campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed, Passed: outcome.Passed}
 	if cmd.Context().Err() != nil && !outcome.Complete {
 		results.Interrupted = fmt.Sprintf("interrupted; runs with a result: %d; run the same command to continue the search", results.Runs)
 	}

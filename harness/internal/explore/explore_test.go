@@ -233,6 +233,9 @@ func TestDifferentWithoutFault(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
 		outcome := f.explore(t.Context(), dir)
+		if n := len(outcome.Passed); n != 2 || outcome.Passed[0].Scenario == "" || outcome.Passed[0].Subject != "fake" {
+			t.Errorf("passed runs %v; want 2, with their trials and subject", outcome.Passed)
+		}
 		if n := len(outcome.Failed); n != 1 || !strings.Contains(outcome.Failed[0].Scenario, "lost") {
 			t.Errorf("%d failed runs; want only that with the lost response, whose fault fired", n)
 		}
@@ -249,7 +252,8 @@ func TestStability(t *testing.T) {
 		onCheck  func(l *story, result *reports.Run)
 		progress string // the message about the baseline; empty if there must be none
 		masked   bool
-		keeps    bool // keeps the directory of the run without a message
+		keeps    bool   // keeps the directory of the run without a message
+		also     string // the beginning of the line about the failure without faults; empty if there must be none
 	}{
 		"the run is equal": {},
 		"an object appears late": {
@@ -263,9 +267,9 @@ func TestStability(t *testing.T) {
 			progress: "the baseline is not stable; the search ignores what differs in a further run without faults: secrets ns/late, secrets ns/late spec/x and others; see ",
 			masked:   true,
 		},
-		"another check fails": {keeps: true, onCheck: func(l *story, result *reports.Run) {
+		"another check fails": {keeps: true, also: "needless-writes fails also without faults, in 1 of 3 runs: twice; see ", onCheck: func(l *story, result *reports.Run) {
 			l.add(*secret)
-			result.Results = []check.Result{{Check: "needless-writes", Verdict: check.Fail, Violations: 1}}
+			result.Results = []check.Result{{Check: "needless-writes", Verdict: check.Fail, Violations: 1, Reason: "twice"}}
 		}},
 		"a step fails": {
 			onCheck: func(l *story, _ *reports.Run) {
@@ -298,6 +302,9 @@ func TestStability(t *testing.T) {
 			}
 			if got := outcome.Plan.Baseline.End["secrets ns/late"]; (got == baseline.Any) != test.masked || outcome.Plan.Baseline.Runs != 2 {
 				t.Errorf("the baseline has the Secret %q and %d runs; want it masked: %v, and 2 runs", got, outcome.Plan.Baseline.Runs, test.masked)
+			}
+			if lines := outcome.AlsoCalm(); (len(lines) > 0) != (test.also != "") || !strings.HasPrefix(strings.Join(lines, "\n"), test.also) {
+				t.Errorf("failures without faults %q; want %q", lines, test.also)
 			}
 			if again := f.explore(t.Context(), o.Directory); !again.Complete {
 				t.Error("the search did not continue")

@@ -31,6 +31,9 @@ type Outcome struct {
 	// Failed has the runs that show a failure, in the order in which they started. A run whose
 	// reports can no longer be read has only its verdict, its reason, its subject and its directory.
 	Failed []reports.Run
+	// Passed has the runs in which every fault of the place fired and that show no failure. Their
+	// directories no longer exist; see [reports.Run].
+	Passed []reports.Run
 	// Unreadable has the directories of failed runs whose reports can no longer be read.
 	Unreadable []string
 }
@@ -63,6 +66,7 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	if !r.failed() {
 		if r.Fired {
 			c.passed++
+			o.Passed = append(o.Passed, o.passed(r.Trial))
 		}
 		return true
 	}
@@ -86,6 +90,37 @@ func (o *Outcome) add(c *Counts, r result) bool {
 		o.Failed = append(o.Failed, own)
 	}
 	return true
+}
+
+// passed returns the report of a trial (a run with faults) that shows no failure.
+func (o *Outcome) passed(trial string) reports.Run {
+	run := reports.Run{Scenario: trial, Subject: o.Plan.Baseline.Subject, Verdict: check.Pass}
+	if len(o.Baseline) > 0 {
+		calm := o.Baseline[0]
+		run.Subject, run.Provider, run.VirtualTime, run.Seed, run.Controllers = calm.Subject, calm.Provider, calm.VirtualTime, calm.Seed, calm.Controllers
+	}
+	return run
+}
+
+// AlsoCalm returns a line for each check that failed in runs without faults. The search does not count
+// these failures as failures of the runs with faults.
+func (o *Outcome) AlsoCalm() []string {
+	count, first := map[string]int{}, map[string]string{}
+	for _, run := range o.Baseline {
+		for _, r := range run.Results {
+			if !failed(r) {
+				continue
+			}
+			if count[r.Check]++; count[r.Check] == 1 {
+				first[r.Check] = fmt.Sprintf("%s; see %s", r.Reason, run.Directory)
+			}
+		}
+	}
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(count)) {
+		lines = append(lines, fmt.Sprintf("%s fails also without faults, in %d of %d runs: %s", id, count[id], len(o.Baseline), first[id]))
+	}
+	return lines
 }
 
 // ReadError returns an error that names the failed runs whose reports cannot be read. It returns
