@@ -28,7 +28,6 @@ type Observer struct {
 	// created, but whose resource the history does not observe. The keys of the map are such as
 	// "secrets default/web".
 	unobserved map[string]string
-	observed   map[string]bool     // resources of which the history contains committed versions
 	writes     map[uint64]*write   // creates and deletes without a response, by request ID
 	written    []string            // resources that the controllers under test write
 	counts     map[string]*effects // effects on each object, by a key such as "services default/web"
