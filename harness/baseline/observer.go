@@ -109,6 +109,29 @@ func (o *Observer) Unmet() *history.Record {
 	return o.failed
 }
 
+// Conditions returns the conditions in the status of an existing object, such as "Ready=False
+// (MissingData)", sorted by type. It returns "" if the object has none.
+func (o *Observer) Conditions(ref history.Ref) string {
+	object := o.live[ref.String()]
+	if object == nil {
+		return ""
+	}
+	var found struct {
+		Status struct {
+			Conditions []struct{ Type, Status, Reason string }
+		}
+	}
+	if err := objects.Unmarshal(object.Body, &found); err != nil {
+		return "" // the status of a custom resource may have any content
+	}
+	var texts []string
+	for _, c := range found.Status.Conditions {
+		texts = append(texts, strings.TrimSuffix(fmt.Sprintf("%s=%s (%s)", c.Type, c.Status, c.Reason), " ()"))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
 // Written returns the resources of the objects that the controllers under test have written so far.
 // It omits leases, events and access reviews. If they have written the status of such objects, the
 // list also has an entry such as "deployments.apps/status".

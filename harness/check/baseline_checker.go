@@ -74,9 +74,13 @@ func (checker *baselineChecker) collect(r *history.Record) {
 func (checker *baselineChecker) end(m *Model) {
 	if step := checker.unmet(); step != nil {
 		checker.exercised++
+		summary := checker.observer.FailedStep
+		if conditions := checker.observer.Conditions(*step.Step.Awaited); conditions != "" {
+			summary += "; conditions: " + conditions
+		}
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  checker.observer.FailedStep,
+				Summary:  summary,
 				Expected: "the step completes after all faults are healed, as in the runs without faults from which the baseline was learned",
 				Object:   step.Step.Awaited, At: step.At, Records: []int64{step.Seq},
 			}

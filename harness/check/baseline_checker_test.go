@@ -38,7 +38,7 @@ func (h *historyBuilder) unmet(late bool) {
 	if late {
 		h.append(history.Record{Step: &history.Step{Event: history.StepLate, Detail: "await c"}})
 	}
-	h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Error: "not ready", Awaited: &history.Ref{Resource: configMaps, Name: "c"}}})
+	h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Error: "not ready", Awaited: &history.Ref{Resource: configMaps, Namespace: namespace, Name: "c"}}})
 }
 
 // fires records that the fault with the given type, such as user-edit, fired.

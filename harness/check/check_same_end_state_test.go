@@ -46,6 +46,12 @@ func TestSameEndState(t *testing.T) {
 		"operations are missing, because an await failed after the faults": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{
 			want: Fail, evidence: "step 0 (await c) failed: not ready", build: func(h *historyBuilder) { h.unmet(true) },
 		}},
+		"the awaited object has conditions": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{
+			want: Fail, evidence: "not ready; conditions: Issued=False (Denied), Ready=False", build: func(h *historyBuilder) {
+				h.commit(history.Added, objectOf(configMaps, "c", `{"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Issued","status":"False","reason":"Denied"}]}}`))
+				h.unmet(true)
+			},
+		}},
 		"an await failed after pods were deleted": {learnt: oneConfigMap, lastOperation: 1, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
 			h.fires("pod-churn")
 			h.unmet(true)
