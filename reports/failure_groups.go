@@ -47,6 +47,12 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	return nil
 }
 
+// failureCount matches the line with the number of runs that [FailureGroups] writes.
+var failureCount = regexp.MustCompile(`(?m)^\d+ runs?, (\d+ did not pass|all passed|no result)$`)
+
+// HasFailureGroups reports whether a text contains what [FailureGroups] writes.
+func HasFailureGroups(text []byte) bool { return failureCount.Match(text) }
+
 // Failure is a failed check of a run. The run represents a failure group: all runs in which the
 // same check failed for the same reason.
 type Failure struct {

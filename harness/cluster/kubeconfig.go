@@ -67,8 +67,14 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
+	if err := checkReadable(rules.GetLoadingPrecedence()); err != nil {
+		return nil, "", err
+	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
 	files := strings.Join(rules.GetLoadingPrecedence(), ", ")
+	if err := o.checkCredentials(loader); err != nil {
+		return nil, "", fmt.Errorf("loading the kubeconfig %s: %w", files, err)
+	}
 	if config, err = loader.ClientConfig(); err != nil {
 		return nil, "", o.loadError(files, loader, err)
 	}
@@ -84,6 +90,43 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 	}
 	namespace, _, err = loader.Namespace()
 	return config, namespace, err
+}
+
+// checkReadable returns an error if a kubeconfig exists but is no text file, such as a pipe or a device.
+// The loader of client-go would wait for the end of a pipe, or read a device until memory is full.
+func checkReadable(paths []string) error {
+	for _, path := range paths {
+		if _, err := inputfile.ReadText(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("loading the kubeconfig %w; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", err)
+		}
+	}
+	return nil
+}
+
+// checkCredentials returns an error if the selected context names a certificate, key or token file that
+// is not a regular file. It ignores a kubeconfig that the loader cannot load.
+func (o Existing) checkCredentials(loader clientcmd.ClientConfig) error {
+	config, err := loader.RawConfig()
+	if err != nil {
+		return nil
+	}
+	context := config.Contexts[cmp.Or(o.Context, config.CurrentContext)]
+	if context == nil {
+		return nil
+	}
+	var paths []string
+	if cluster := config.Clusters[context.Cluster]; cluster != nil {
+		paths = append(paths, cluster.CertificateAuthority)
+	}
+	if user := config.AuthInfos[context.AuthInfo]; user != nil {
+		paths = append(paths, user.ClientCertificate, user.ClientKey, user.TokenFile)
+	}
+	for _, path := range paths {
+		if err := inputfile.CheckRegular(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // validPort reports whether a text is a port of a URL. The empty text means the default port.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,12 @@ func TestLoadErrors(t *testing.T) {
 	const entries = "clusters: [{name: c, cluster: {server: https://a}}, {name: d, cluster: {server: foo bar}}, {name: e, cluster: {server: ftp://a}}, {name: f, cluster: {server: https://a, certificate-authority-data: Zm9v}}, {name: g, cluster: {server: https://a:99999}}]\n" +
 		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: ftp, context: {cluster: e}}, {name: ca, context: {cluster: f}}, {name: lost, context: {cluster: nope}}, {name: port, context: {cluster: g}}, {name: token, context: {cluster: c, user: t}}, {name: user, context: {cluster: c, user: u}}]\n" +
 		"users: [{name: t, user: {token: \"a\\nb\"}}, {name: u, user: {client-certificate: /nope, client-key: /none}}]\n"
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secret := write("secret", "clusters: [{name: c, cluster: {server: https://a}}]\ncurrent-context: x\n"+
+		"contexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {tokenFile: "+pipe+"}}]\n")
 	empty := write("empty", "contexts: []\n")
 	several, broken, absent := write("several", entries), write("broken", "clusters: 7\n"), filepath.Join(dir, "absent")
 	for _, test := range []struct{ name, environment, kubeconfig, context, want string }{
@@ -40,6 +47,10 @@ func TestLoadErrors(t *testing.T) {
 		{"no files of the user", several, "", "user", "loading the kubeconfig " + several + ": unable to read client-cert /nope for u due to open /nope: no such file or directory, unable to read client-key /none"},
 		{"a line break in a token", several, "", "token", "loading the kubeconfig " + several + ": token: found a line break or another control character"},
 		{"no path", ":", "", "", "loading the kubeconfig: found no path in KUBECONFIG; set"},
+		{"a pipe", pipe, "", "", "loading the kubeconfig " + pipe + ": found a pipe; expected a regular file; set"},
+		{"a device after a file", several + ":/dev/zero", "", "", "loading the kubeconfig /dev/zero: found a device; expected a regular file; set"},
+		{"a directory", dir, "", "", "loading the kubeconfig " + dir + ": found a directory; expected a regular file; set"},
+		{"a token in a pipe", secret, "", "", "loading the kubeconfig " + secret + ": " + pipe + ": found a pipe; expected a regular file"},
 		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
 		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a, b, bad, ca, ftp, lost, port, token or user in --context`},
 		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a, b, bad, ca, ftp, lost, port, token or user"},

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -100,7 +101,11 @@ func createRunDirectory(o *Options) (directory, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := createDirectory(o.Out, runName(o))
+	path, err := filepath.Abs(o.Out)
+	if err == nil {
+		path, err = outputfile.CreateDirectory(path, runName(o))
+	}
+	dir := directory(path)
 	if err != nil {
 		return "", fmt.Errorf("%s: cannot create a run directory: %w", o.Out, inputfile.Reason(err))
 	}
@@ -161,31 +166,6 @@ func runName(o *Options) string {
 	return fmt.Sprintf("%s-%s-%s-seed%d",
 		o.Clock.Now().UTC().Format("20060102T150405"), o.Scenario.Name,
 		strings.Trim(notAllowedInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
-}
-
-// createDirectory creates a directory in parent and returns its path. If parent/name exists,
-// createDirectory appends a number to the name, such as name-2.
-func createDirectory(parent, name string) (directory, error) {
-	parent, err := filepath.Abs(parent)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
-	}
-	for i := 1; ; i++ {
-		path := filepath.Join(parent, name)
-		if i > 1 {
-			path = fmt.Sprintf("%s-%d", path, i)
-		}
-		err := os.Mkdir(path, 0o755)
-		if err == nil {
-			return directory(path), nil
-		}
-		if !errors.Is(err, os.ErrExist) {
-			return "", err
-		}
-	}
 }
 
 // describeMissing returns the error to report if a file of the run directory cannot be read. The

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -63,11 +64,11 @@ func TestRunDirectories(t *testing.T) {
 		"20260102T030405-burst-exec-run.test-seed5",
 		"20260102T030405-burst-exec-run.test-seed5-2", // the name of a second run in the same second
 	} {
-		dir, err := createDirectory(out, runName(&o))
+		dir, err := outputfile.CreateDirectory(out, runName(&o))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := filepath.Base(string(dir)); got != want {
+		if got := filepath.Base(dir); got != want {
 			t.Errorf("run directory %s, want %s", got, want)
 		}
 	}

@@ -292,7 +292,7 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	if results.Runs > 0 && len(results.Failed) == 0 {
 		code = exitPass
 	}
-	dir := filepath.Join(f.runs.out, name+"-"+begun.UTC().Format("20060102T150405"))
+	dir := newDirectory(f.runs.out, name, begun)
 	if err := errors.Join(campaignErr, reportCampaign(cmd, dir, results)); err != nil {
 		return code, &unfinishedError{err}
 	}

@@ -100,7 +100,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	if err != nil {
 		return exitPass, err
 	}
-	dir, err := filepath.Abs(filepath.Join(f.runs.out, "compare-"+time.Now().UTC().Format("20060102T150405")))
+	begun := time.Now()
+	out, err := filepath.Abs(f.runs.out)
 	if err != nil {
 		return exitPass, err
 	}
@@ -129,11 +130,11 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	if planned := len(pairs) * len(pairs[0][0]); cmd.Context().Err() != nil && made < planned {
 		errs = []error{fmt.Errorf("interrupted after %d of %d pairs", made, planned)}
 	}
-	out := cmd.OutOrStdout()
+	to := cmd.OutOrStdout()
 	if format != asTable {
-		out = cmd.ErrOrStderr()
+		to = cmd.ErrOrStderr()
 	}
-	if err := writeComparisons(out, dir, all); err != nil {
+	if err := writeComparisons(to, newDirectory(out, "compare", begun), all); err != nil {
 		errs = append(errs, err)
 	}
 	code := comparisonCode(all)

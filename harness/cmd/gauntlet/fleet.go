@@ -626,6 +626,9 @@ func isWrongStore(err error) bool {
 	return false
 }
 
+// coverageName is the name of the file with the coverage table in the directory of a campaign.
+const coverageName = "coverage.json"
+
 // mergeFleet merges the results of a campaign, and writes the report to dir. It returns the results,
 // and the exit code for the verdicts.
 func mergeFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (*fleet.Merged, int, error) {
@@ -644,7 +647,7 @@ func mergeFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (*fleet
 	if err := reportCampaign(cmd, dir, merged.Results); err != nil {
 		return nil, code, err
 	}
-	if err := writeCoverage(filepath.Join(dir, "coverage.json"), &merged.Coverage); err != nil {
+	if err := writeCoverage(filepath.Join(dir, coverageName), &merged.Coverage); err != nil {
 		return nil, code, err
 	}
 	if preferred := merged.Campaign.PreferUncovered; preferred != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
@@ -48,13 +49,28 @@ func existing(path string) (string, error) {
 	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
 		_, err := os.Stat(path)
 		absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-		if _, linkErr := os.Lstat(path); absent && linkErr == nil {
+		info, linkErr := os.Lstat(path)
+		if absent && linkErr == nil && info.Mode()&fs.ModeSymlink == 0 {
+			return path, nil // another process has just created it
+		}
+		if absent && linkErr == nil {
 			return path, fmt.Errorf("found the symbolic link %s, which leads nowhere", path)
 		}
 		if err == nil || !absent || path == filepath.Dir(path) {
 			return path, err
 		}
 	}
+}
+
+// newDirectory creates a directory for the reports of a command, and returns its path. The name
+// consists of an argument and a time. If the directory cannot be created, it returns the path without a
+// directory, and writing the reports returns the error.
+func newDirectory(parent, name string, begun time.Time) string {
+	name += "-" + begun.UTC().Format("20060102T150405")
+	if dir, err := outputfile.CreateDirectory(parent, name); err == nil {
+		return dir
+	}
+	return filepath.Join(parent, name)
 }
 
 // isDirectory reports whether a path is that of a directory.
@@ -86,7 +102,11 @@ func checkFile(flag, path string) error {
 		return fmt.Errorf("--%s=%s: found a directory; expected a file", flag, path)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil // a device or a pipe, such as /dev/stdout
+		// A path such as /dev/stdout leads to an open pipe, which has no path of its own.
+		if _, err := filepath.EvalSymlinks(path); err != nil || info.Mode()&fs.ModeCharDevice != 0 {
+			return nil
+		}
+		return fmt.Errorf("--%s=%s: found %s; expected a regular file", flag, path, inputfile.Describe(info.Mode()))
 	}
 	dir := outputfile.Directory(path)
 	info, err := os.Stat(dir)
@@ -106,22 +126,38 @@ func checkFile(flag, path string) error {
 
 // checkSearchDirectory returns an error if "gauntlet explore" cannot use the directory of --dir. A
 // directory with the plan of a search is valid, because the command continues this search.
-func checkSearchDirectory(dir string) error { return checkOwnDirectory("dir", dir, explore.PlanName) }
+func checkSearchDirectory(dir string) error {
+	hasPlan := func(string) bool { return true } // the search validates its plan
+	return checkOwnDirectory("dir", dir, explore.PlanName, hasPlan, explore.ResultsName)
+}
 
 // checkCampaignDirectory returns an error if a command cannot write the report of a fleet's campaign
 // to a directory. A directory with an earlier report of a campaign is valid.
-func checkCampaignDirectory(dir string) error { return checkOwnDirectory("out", dir, failuresName) }
+func checkCampaignDirectory(dir string) error {
+	return checkOwnDirectory("out", dir, failuresName, func(path string) bool {
+		text, err := inputfile.Read(path)
+		return err == nil && reports.HasFailureGroups(text)
+	}, coverageName)
+}
 
 // checkOwnDirectory returns an error if a command cannot write its reports to a directory. The
-// directory is valid if it has the file named own, which such a command has written.
-func checkOwnDirectory(flag, dir, own string) error {
+// directory is valid if it has the file named own, which such a command has written. The argument
+// isOwn reports whether such a command wrote the file. The argument others has further files that the
+// command would replace.
+func checkOwnDirectory(flag, dir, own string, isOwn func(path string) bool, others ...string) error {
 	if err := checkDirectory(flag, dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, own)); err == nil {
+	path := filepath.Join(dir, own)
+	if _, err := os.Stat(path); err == nil && isOwn(path) {
 		return nil
+	} else if err == nil {
+		return checkAbsent(flag, dir, []string{own})
 	}
-	return checkReports(flag, dir)
+	if err := checkReports(flag, dir); err != nil {
+		return err
+	}
+	return checkAbsent(flag, dir, others)
 }
 
 // checkReports returns an error if reports in a directory would replace files of something else.
@@ -139,7 +175,12 @@ func checkReports(flag, dir string) error {
 	if _, err := reports.ReadDirectory(dir); err == nil {
 		return nil // an earlier report
 	}
-	for _, name := range reports.FileNames() {
+	return checkAbsent(flag, dir, reports.FileNames())
+}
+
+// checkAbsent returns an error if a directory contains one of the files.
+func checkAbsent(flag, dir string, names []string) error {
+	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return fmt.Errorf("--%s=%s: found the file %s, but no valid report of gauntlet; expected another directory, because the reports would replace this file", flag, dir, name)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -28,6 +29,10 @@ func TestOutputPaths(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(above, "fleet-r"), 0o755), os.WriteFile(filepath.Join(above, "fleet-x"), nil, 0o600), os.WriteFile(filepath.Join(above, "fleet-r", "history.jsonl"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	pipe, foreign := filepath.Join(t.TempDir(), "pipe"), filepath.Join(above, "fleet-f")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Mkdir(foreign, 0o755), os.WriteFile(filepath.Join(foreign, failuresName), []byte("mine\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ args, want string }{
 		{"run burst --dry-run --out=FILE", "--out=FILE: found a file; expected a directory"},
 		{"run burst --dry-run --out=FILE/x", "--out=FILE/x: FILE is a file; expected a directory in which files can be created"},
@@ -46,11 +51,14 @@ func TestOutputPaths(t *testing.T) {
 		{"explore burst --out=FILE --dir=FILE --subject=" + startsOnce(t), "--dir=FILE: found a file; expected a directory"},
 		{"baseline burst --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory; create the directory, or name a file in another one"},
 		{"coverage RUN --out=DIR/none/x", "--out=DIR/none/x: directory DIR/none: no such file or directory"},
+		{"coverage RUN --out=PIPE", "--out=PIPE: found a pipe; expected a regular file"},
+		{"image FILE --output=PIPE", "--output=PIPE: found a pipe; expected a regular file"},
+		{"fleet collect f --store=HERE --out=ABOVE", "--out=ABOVE/fleet-f: found the file failures.md, but no valid report of gauntlet"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
 		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			places := strings.NewReplacer("DIR", dir, "FILE", file, "LINK", link, "ABOVE", above, "RUN", run, "HERE", here)
+			places := strings.NewReplacer("DIR", dir, "FILE", file, "PIPE", pipe, "LINK", link, "ABOVE", above, "RUN", run, "HERE", here)
 			_, err := command(t, strings.Fields(places.Replace(test.args))...)
 			if wanted := places.Replace(test.want); err == nil || !strings.Contains(err.Error(), wanted) || exitCode(exitPass, err) != exitUsage {
 				t.Errorf("error %v, exit %d; want %q and exit %d", err, exitCode(exitPass, err), wanted, exitUsage)
@@ -74,6 +82,7 @@ func TestCheckReports(t *testing.T) {
 		{name: "a run", files: []string{"history.jsonl"}, reported: true, report: "found the directory of a run", plan: "found the directory of a run"},
 		{name: "a search", files: []string{"plan.json", "failures.md"}, reported: true, report: "found the directory of a search of gauntlet explore"},
 		{name: "a campaign", files: []string{"failures.md"}, reported: true, report: "found the directory of a campaign", plan: "found the directory of a campaign"},
+		{name: "foreign results", files: []string{"results.jsonl"}, plan: "found the file results.jsonl, but no valid report of gauntlet"},
 		{name: "a foreign page", files: []string{"report.html"}, report: "found the file report.html, but no valid report of gauntlet", plan: "found the file report.html"},
 		{name: "foreign verdicts", files: []string{"verdicts.json"}, report: "found the file verdicts.json", plan: "found the file verdicts.json"},
 	} {

@@ -75,6 +75,9 @@ func (r result) failed() bool {
 // PlanName is the name of the file with the plan in the directory of a search.
 const PlanName = "plan.json"
 
+// ResultsName is the name of the file with the results in the directory of a search.
+const ResultsName = "results.jsonl"
+
 // savedPlan is the content of plan.json: the plan, and the search to which the plan belongs.
 type savedPlan struct {
 	Search string `json:"search"` // the hash that the method digest returns
@@ -259,7 +262,7 @@ func (s *search) digest() (string, error) {
 func (s *search) close() { _ = s.journal.Close() }
 
 func (s *search) planFile() string           { return filepath.Join(s.Directory, PlanName) }
-func (s *search) resultsFile() string        { return filepath.Join(s.Directory, "results.jsonl") }
+func (s *search) resultsFile() string        { return filepath.Join(s.Directory, ResultsName) }
 func (s *search) baselineDirectory() string  { return filepath.Join(s.Directory, "baseline") }
 func (s *search) runsDirectory() string      { return filepath.Join(s.Directory, "runs") }
 func (s *search) stabilityDirectory() string { return filepath.Join(s.Directory, "stability") }

@@ -81,6 +81,23 @@ func writeDirectly(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
+// CreateDirectory creates a directory in parent and returns its path. If parent/name exists, it appends
+// a number to the name, such as name-2. Two processes thus never get the same directory.
+func CreateDirectory(parent, name string) (string, error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	for i := 1; ; i++ {
+		path := filepath.Join(parent, name)
+		if i > 1 {
+			path = fmt.Sprintf("%s-%d", path, i)
+		}
+		if err := os.Mkdir(path, 0o755); !errors.Is(err, os.ErrExist) {
+			return path, err
+		}
+	}
+}
+
 // Directory returns the directory of a path, as the path names it. For d/../x it returns d/.., which
 // exists only if d exists. In contrast, filepath.Dir returns the current directory.
 func Directory(path string) string {

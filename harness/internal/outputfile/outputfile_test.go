@@ -33,6 +33,16 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// TestCreateDirectory checks that each caller gets a directory of its own.
+func TestCreateDirectory(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "parent")
+	for _, want := range []string{"seeds", "seeds-2", "seeds-3"} {
+		if dir, err := CreateDirectory(parent, "seeds"); err != nil || filepath.Base(dir) != want {
+			t.Errorf("directory %s, error %v; want %s", dir, err, want)
+		}
+	}
+}
+
 // TestReplace checks that a failed write leaves the earlier file, and no temporary file.
 func TestReplace(t *testing.T) {
 	broken := errors.New("the disk is full")
