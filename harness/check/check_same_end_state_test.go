@@ -58,6 +58,7 @@ func TestSameEndState(t *testing.T) {
 		}}},
 		"an await of another step was late": {learnt: oneConfigMap, lastOperation: 2, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
 			h.append(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate, Detail: "await d"}})
+			h.append(history.Record{Step: &history.Step{Index: 1, Event: history.StepDone, Detail: "await d"}})
 			h.unmet(false)
 		}}},
 		"the last await failed after the faults, and the objects are right": {learnt: oneConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) {

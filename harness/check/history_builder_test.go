@@ -38,6 +38,7 @@ type historyBuilder struct {
 	ids       uint64                     // the ID of the last request
 	pods      int                        // the number of pods that were added
 	committed map[string]*history.Object // the latest committed objects, by resource and name
+	integrity integrity                  // finds impossible records of processes, steps and faults
 	subject   string                     // the name of the process that sends requests and receives watch events
 	watches   map[string]uint64          // the request IDs of the process's watches, by resource
 	resources []string                   // the resources that each process lists and watches
@@ -53,15 +54,39 @@ func newHistoryBuilder() *historyBuilder { return newHistoryBuilderOf(modelResou
 // newHistoryBuilderOf begins a history in the phase chaos. A process has started, and has
 // received empty lists of the given resources.
 func newHistoryBuilderOf(resources ...string) *historyBuilder {
-	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100, resources: resources}
+	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100, resources: resources, integrity: *newIntegrity()}
 	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
 	h.restart("subject-0")
 	h.phase(history.PhaseChaos)
 	return h
 }
 
-// append adds a record to the history, with the next sequence number.
+// append adds a record to the history. If the record is impossible without another one, append adds that
+// one before it.
 func (h *historyBuilder) append(r history.Record) {
+	if missing := h.missing(&r); missing != nil {
+		h.append(*missing)
+		h.missing(&r)
+	}
+	h.appendOnly(r)
+}
+
+// missing returns the record without which a record is impossible: the end of the running process, the
+// beginning of the step, or the injection of the fault. It returns nil if there is none.
+func (h *historyBuilder) missing(r *history.Record) *history.Record {
+	switch {
+	case r.Process != nil && h.integrity.process(0, r.Process) != "" && r.Process.Event == history.ProcessStarted:
+		return &history.Record{Process: &history.Process{Name: r.Process.Name, Event: history.ProcessStopped}}
+	case r.Step != nil && h.integrity.workload(0, r.Step) != "" && r.Step.Event != history.StepBegun:
+		return &history.Record{Step: &history.Step{Index: r.Step.Index, Detail: r.Step.Detail, Event: history.StepBegun}}
+	case r.Fault != nil && h.integrity.fault(0, r.Fault) != "":
+		return &history.Record{Fault: &history.Fault{Index: r.Fault.Index, Name: r.Fault.Name, Event: history.FaultInjected}}
+	}
+	return nil
+}
+
+// appendOnly adds a record to the history, with the next sequence number. The record may be impossible.
+func (h *historyBuilder) appendOnly(r history.Record) {
 	h.at += time.Millisecond
 	r.Seq, r.At = int64(len(h.records)+1), h.at
 	h.records = append(h.records, &r)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,12 @@ func TestIntegrity(t *testing.T) {
 	}
 	response := func(id uint64) history.Record {
 		return history.Record{Response: &history.Response{ID: id, Code: 200}}
+	}
+	process := func(event history.ProcessEvent) history.Record {
+		return history.Record{Process: &history.Process{Name: "subject-0", Event: event}}
+	}
+	step := func(index int, event history.StepEvent) history.Record {
+		return history.Record{Step: &history.Step{Index: index, Event: event, Detail: "scale"}}
 	}
 	object := func(h *historyBuilder, change func(*history.Object)) {
 		o := *h.find("web-1")
@@ -38,6 +45,37 @@ func TestIntegrity(t *testing.T) {
 			h.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
 			h.append(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
 		}, "is a second beginning of the phase chaos"},
+		{"another phase before chaos", func(h *historyBuilder) {
+			h.records = slices.DeleteFunc(h.records, func(r *history.Record) bool { return r.Phase != nil })
+		}, "is the beginning of the phase end, but the phase chaos has not begun"},
+		{"a process that starts twice", func(h *historyBuilder) { h.appendOnly(process(history.ProcessStarted)) }, "is the event started of process subject-0, which was running"},
+		{"a process that starts again", func(h *historyBuilder) {
+			h.appendOnly(process(history.ProcessStopped))
+			h.appendOnly(process(history.ProcessStarted))
+		}, ""},
+		{"a process that never started", func(h *historyBuilder) {
+			h.records = slices.DeleteFunc(h.records, func(r *history.Record) bool { return r.Process != nil })
+			h.appendOnly(process(history.ProcessPaused))
+		}, "is the event paused of process subject-0, which never started"},
+		{"a step that begins twice", func(h *historyBuilder) {
+			h.appendOnly(step(1, history.StepBegun))
+			h.appendOnly(step(1, history.StepBegun))
+		}, "is the beginning of step 1, but step 1 has not ended"},
+		{"a step that ends without having begun", func(h *historyBuilder) { h.appendOnly(step(1, history.StepDone)) }, "is the event done of step 1 (scale), which has not begun"},
+		{"a late step", func(h *historyBuilder) {
+			h.appendOnly(step(1, history.StepBegun))
+			h.appendOnly(step(1, history.StepLate))
+			h.appendOnly(step(1, history.StepDone))
+			h.appendOnly(step(2, history.StepBegun))
+		}, ""},
+		{"a fault that is healed before it is injected", func(h *historyBuilder) {
+			h.appendOnly(history.Record{Fault: &history.Fault{Index: 1, Name: "crash", Event: history.FaultHealed}})
+		}, "is the event healed of fault 1 (crash), which was not injected before"},
+		{"a resourceVersion that goes back", func(h *historyBuilder) {
+			pod := *h.find("web-1")
+			pod.Version--
+			h.appendOnly(history.Record{Commit: &history.Commit{Type: history.Modified, Object: pod}})
+		}, "pod ns/web-1 changed its resourceVersion from "},
 		{"a request without a response", func(h *historyBuilder) { h.append(request(99)) }, ""},
 		{"a time that goes backward", func(h *historyBuilder) { h.wait(-time.Hour); h.append(request(99)) }, "has the later time"},
 		{"a time far after the end", func(h *historyBuilder) {

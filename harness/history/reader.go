@@ -9,6 +9,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
@@ -101,6 +102,9 @@ const (
 	// batchesAhead is the maximum number of batches that are read before the caller's loop needs
 	// them.
 	batchesAhead = 16
+	// lineMax is the maximum length of a line, in bytes. Records of runs are much smaller, because the
+	// API server accepts objects of at most a few megabytes.
+	lineMax = 64 << 20
 )
 
 // readAhead reads and decodes batches of lines on other goroutines. It returns a channel with the
@@ -142,11 +146,14 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 // read reads up to batchLines lines into the batch. The result more is true if further lines may
 // follow. It is false if the source has ended or cannot be read.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
-	for start := 0; len(b.ends) < batchLines; {
+	for start := 0; len(b.ends) < batchLines && start < lineMax; {
 		part, err := lines.ReadSlice('\n')
 		b.buffer.Write(part)
 		at := b.first + int64(len(b.ends))
 		switch {
+		case b.buffer.Len()-start > lineMax:
+			b.end = fmt.Errorf("line %d: found more than %d bytes; expected a record with fewer", at, lineMax)
+			return false
 		case errors.Is(err, bufio.ErrBufferFull): // the line is longer than the buffer of the reader
 			continue
 		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
@@ -196,6 +203,9 @@ func (b *batch) line(i int) []byte {
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.decodeFast(s, line) {
+		if !utf8.Valid(line) { // encoding/json replaces other bytes
+			return nil, errors.New("found bytes that are not UTF-8; expected a record as JSON in UTF-8")
+		}
 		var decoded struct {
 			Record
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,18 +26,20 @@ func (r *Record) validate() error {
 			return err
 		}
 		return r.Commit.Object.validate("commit.object")
+	case r.Request != nil && r.Request.Subject == "":
+		return errors.New("request.subject: found none; expected the name of the process that sent the request, such as subject-0")
 	case r.Request != nil:
-		return oneOf("request.verb", r.Request.Verb, verbs...)
-	case r.Delivery != nil && r.Delivery.Held < 0:
-		return negative("delivery.held", r.Delivery.Held)
-	case r.Stall != nil && r.Stall.Duration < 0:
-		return negative("stall.lasted", r.Stall.Duration)
+		return cmp.Or(oneOf("request.verb", r.Request.Verb, verbs...), negative("request.bytes", "bytes", r.Request.Bytes))
+	case r.Delivery != nil && min(r.Delivery.Held, time.Duration(r.Delivery.Bytes)) < 0:
+		return cmp.Or(negative("delivery.held", "nanoseconds", r.Delivery.Held), negative("delivery.bytes", "bytes", r.Delivery.Bytes))
+	case r.Stall != nil:
+		return negative("stall.lasted", "nanoseconds", r.Stall.Duration)
 	case r.Delivery != nil && r.Delivery.Type.HasObject():
 		return r.Delivery.Object.validate("delivery.object")
 	case r.Delivery != nil:
 		return oneOf("delivery.type", r.Delivery.Type, Added, Modified, Deleted, Bookmark, Error)
 	case r.Response != nil:
-		return errors.Join(httpStatus("response.code", r.Response.Code), httpStatus("response.serverCode", r.Response.ServerCode))
+		return cmp.Or(httpStatus("response.code", r.Response.Code), httpStatus("response.serverCode", r.Response.ServerCode), negative("response.bytes", "bytes", r.Response.Bytes))
 	case r.Phase != nil:
 		return oneOf("phase.name", r.Phase.Name, PhaseChaos, PhaseSettle, PhaseQuiet, PhaseEnd)
 	case r.Fault != nil && r.Fault.Index < 0:
@@ -47,13 +50,15 @@ func (r *Record) validate() error {
 		return notAnIndex("step.index", r.Step.Index)
 	case r.Step != nil:
 		return oneOf("step.event", r.Step.Event, StepBegun, StepLate, StepDone, StepFailed)
+	case r.Process != nil && r.Process.Name == "":
+		return errors.New("process.name: found none; expected the name of a process, such as subject-0")
 	case r.Process != nil:
 		return oneOf("process.event", r.Process.Event, ProcessStarted, ProcessStopped, ProcessDied, ProcessPaused, ProcessResumed)
 	}
 	return nil
 }
 
-// validate returns an error if the object has no resource or no name. The argument field is the
+// validate returns an error if the object has no resource, name or version, or a negative generation. The argument field is the
 // place of the object in the record, such as "commit.object".
 func (o *Object) validate(field string) error {
 	switch {
@@ -61,6 +66,10 @@ func (o *Object) validate(field string) error {
 		return fmt.Errorf("%s: found no resource; expected one, such as pods", field)
 	case o.Name == "":
 		return fmt.Errorf("%s: found no name of the object; expected one", field)
+	case o.Version == 0:
+		return fmt.Errorf("%s.version: found 0; expected the resourceVersion of %s", field, o.Ref)
+	case o.Generation < 0:
+		return fmt.Errorf("%s.generation: found %d; expected 0 or more", field, o.Generation)
 	}
 	return nil
 }
@@ -90,7 +99,10 @@ func notAnIndex(field string, index int) error {
 	return fmt.Errorf("%s: found %d; expected the position in the scenario, from 0", field, index)
 }
 
-// negative returns the error for a negative duration.
-func negative(field string, found time.Duration) error {
-	return fmt.Errorf("%s: found %d; expected a number of nanoseconds, 0 or more", field, found)
+// negative returns an error if the number found in a field is negative.
+func negative[T ~int | ~int64](field, unit string, found T) error {
+	if found < 0 {
+		return fmt.Errorf("%s: found %d; expected a number of %s, 0 or more", field, found, unit)
+	}
+	return nil
 }
