@@ -33,7 +33,7 @@ func TestWhatFired(t *testing.T) {
 		{"one of a type never fired", []check.FaultCount{count("api-error", 2), count("api-error", 0)}, "api-error 2 times; never fired: api-error (fault 1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run := Run{Scenario: "s", Directory: t.TempDir(), Verdict: check.Pass, Faults: test.faults}
+			run := Run{Scenario: "s", Subject: "ours", Provider: "kind", Directory: t.TempDir(), Verdict: check.Pass, Faults: test.faults}
 			if got := run.faultsText(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -44,14 +44,18 @@ func ReadDirectory(dir string) ([]Run, error) {
 	if len(report.Runs) == 0 {
 		return nil, fmt.Errorf("%s: found no runs; expected at least one; to write the file of a run again, run gauntlet check", path)
 	}
+	if err := report.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w; to write the file again, run gauntlet check", path, err)
+	}
 	runs := make([]Run, 0, len(report.Runs))
-	for i, r := range report.Runs {
-		if err := cmp.Or(r.checkVerdicts(), r.checkNames()); err != nil {
-			return nil, fmt.Errorf("%s: runs[%d].%w; to write the file again, run gauntlet check", path, i, err)
-		}
+	for _, r := range report.Runs {
 		runs = append(runs, r.run())
 	}
-	if len(runs) == 1 && isRunDirectory(dir) { // the directory may have been moved after the file was written
+	if len(runs) == 1 && isRunDirectory(dir) {
+		if len(runs[0].Results) == 0 && runs[0].Verdict != check.Unknown {
+			return nil, fmt.Errorf("%s: runs[0].results: found none; expected the results of the checks; to write the file again, run gauntlet check", path)
+		}
+		// The directory may have been moved after the file was written.
 		runs[0].Directory = dir
 	}
 	return runs, nil
@@ -63,7 +67,7 @@ func ReadRunJSON(content []byte) (*Run, error) {
 	if err := json.Unmarshal(content, &decoded); err != nil {
 		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %s", inputfile.JSONReason(err))
 	}
-	if err := decoded.checkVerdicts(); err != nil {
+	if err := decoded.check(); err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)
 	}
 	run := decoded.run()
@@ -77,32 +81,101 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// checkVerdicts returns an error if the run or one of its checks has an impossible verdict or number.
-// The error begins with the field's path in the run.
-func (r *jsonRun) checkVerdicts() error {
+// check returns an error if the verdict of the file is not that of its runs, or if the file has a run
+// twice. The error begins with the field's path.
+func (r *jsonReport) check() error {
+	worst, first := check.Pass, map[string]int{}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if err := run.check(); err != nil {
+			return fmt.Errorf("runs[%d].%w", i, err)
+		}
+		worst = check.Worst(worst, currentVerdict(run.Verdict))
+		if at, exists := first[run.Directory]; exists && run.Directory != "" {
+			return fmt.Errorf("runs[%d].directory: found %q, as in runs[%d]; expected each run once", i, run.Directory, at)
+		}
+		first[run.Directory] = i
+	}
+	if r.Schema == 1 && r.Verdict == "" {
+		return nil
+	}
+	if err := CheckVerdict(r.Verdict); err != nil {
+		return fmt.Errorf("verdict: %w", err)
+	}
+	// The verdict of an interrupted campaign is unknown, although its runs passed.
+	if v := currentVerdict(r.Verdict); check.Worst(v, worst) != v || v == check.Fail && worst != v {
+		return fmt.Errorf("verdict: found %s; expected %s, the worst verdict of the runs", r.Verdict, worst)
+	}
+	return nil
+}
+
+// check returns an error if the run or one of its checks has an impossible verdict, name or number. The
+// error begins with the field's path in the run.
+func (r *jsonRun) check() error {
 	if err := CheckVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
 	if longest := math.MaxInt64 / float64(time.Second); r.DurationSeconds < 0 || r.DurationSeconds >= longest {
 		return fmt.Errorf("durationSeconds: found %g; expected 0 to %g", r.DurationSeconds, longest)
 	}
+	numbers := []number{{"size", r.Size}}
+	for i, fault := range r.Faults {
+		numbers = append(numbers, number{fmt.Sprintf("faults[%d].injected", i), fault.Injected}, number{fmt.Sprintf("faults[%d].fired", i), fault.Fired})
+	}
+	return cmp.Or(r.checkNames(), checkNumbers(numbers), r.checkResults())
+}
+
+// checkResults returns an error if a result has an impossible verdict, name or number, or if the verdict
+// of the run is better than one of its results.
+func (r *jsonRun) checkResults() error {
+	first := map[string]int{}
 	for i, result := range r.Results {
+		field := fmt.Sprintf("results[%d].", i)
+		at, exists := first[result.Check]
+		first[result.Check] = i
+		switch {
+		case result.Check == "":
+			return fmt.Errorf("%scheck: found no name; expected the ID of a check", field)
+		case exists:
+			return fmt.Errorf("%scheck: found %s, as in results[%d]; expected each check once", field, result.Check, at)
+		}
 		if err := CheckVerdict(result.Verdict); err != nil {
-			return fmt.Errorf("results[%d].verdict: %w", i, err)
+			return fmt.Errorf("%sverdict: %w", field, err)
 		}
-		if n := min(result.Exercised, result.Tested); n < 0 {
-			return fmt.Errorf("results[%d].exercised: found %d; expected 0 or more", i, n)
+		if err := checkNumbers([]number{{field + "exercised", result.Exercised}, {field + "tested", result.Tested}, {field + "violations", result.Violations}}); err != nil {
+			return err
 		}
-		if fail := check.Fail; currentVerdict(result.Verdict) == fail && currentVerdict(r.Verdict) != fail {
-			return fmt.Errorf("verdict: found %s; expected %s, the worst verdict of its results (%s)", r.Verdict, fail, result.Check)
+		if run, worst := currentVerdict(r.Verdict), currentVerdict(result.Verdict); check.Worst(run, worst) != run && worst != check.Pass {
+			return fmt.Errorf("verdict: found %s; expected %s, the worst verdict of its results (%s)", r.Verdict, worst, result.Check)
 		}
 	}
 	return nil
 }
 
-// checkNames returns an error if the run has neither a scenario nor a subject. The error begins with
-// the field's path in the run. Files of a fleet have runs without a scenario, which no pod completed.
+// number is the value of a field that must not be negative.
+type number struct {
+	field string // the path of the field
+	value int
+}
+
+// checkNumbers returns an error if a number is negative.
+func checkNumbers(numbers []number) error {
+	for _, n := range numbers {
+		if n.value < 0 {
+			return fmt.Errorf("%s: found %d; expected 0 or more", n.field, n.value)
+		}
+	}
+	return nil
+}
+
+// checkNames returns an error if the run has no scenario, subject or provider. The error begins with the
+// field's path in the run. Files of a fleet have runs without a scenario, which no pod completed.
 func (r *jsonRun) checkNames() error {
+	for _, name := range []struct{ field, value string }{{"scenario", r.Scenario}, {"subject", r.Subject}, {"provider", r.Provider}} {
+		if name.value == "" && (r.Verdict != check.Unknown || len(r.Results) > 0) {
+			return fmt.Errorf("%s: found no name; expected the name of the %s", name.field, name.field)
+		}
+	}
 	if r.Scenario == "" && r.Subject == "" {
 		return errors.New("scenario: found no name, and no subject either; expected the name of the scenario")
 	}

@@ -321,7 +321,7 @@ func TestReadDirectory(t *testing.T) {
 // of schema 1.
 func TestReadDirectorySchema1(t *testing.T) {
 	dir := t.TempDir()
-	content := `{"schema": 1, "runs": [{"scenario": "s", "verdict": "idle", "again": "gauntlet run s", "results": [
+	content := `{"schema": 1, "runs": [{"scenario": "s", "subject": "ours", "provider": "embedded", "verdict": "idle", "again": "gauntlet run s", "results": [
 		{"check": "status", "verdict": "idle", "tested": 3, "evidence": [{"summary": "x", "at": 1, "weakness": 1}]}]}]}`
 	if err := os.WriteFile(filepath.Join(dir, verdictsName), []byte(content), 0o644); err != nil {
 		t.Fatal(err)
@@ -347,17 +347,34 @@ func TestReadDirectoryRefuses(t *testing.T) {
 		{"another type", `{"schema": "two"}`, "as JSON: found string at schema; expected a whole number; to write"},
 		{"no runs", `{"schema": 2, "runs": null}`, "found no runs; expected at least one"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
-		{"no scenario", `{"schema": 2, "runs": [{"verdict": "pass"}]}`, `runs[0].scenario: found no name, and no subject either`},
-		{"an unknown verdict", `{"schema": 2, "runs": [{"verdict": "pass", "scenario": "x", "subject": "ours"}, {"verdict": "FAIL"}]}`,
+		{"no scenario", `{"schema": 2, "runs": [{"verdict": "pass"}]}`, `runs[0].scenario: found no name; expected the name of the scenario`},
+		{"neither a scenario nor a subject", `{"schema": 2, "runs": [{"verdict": "unknown"}]}`, `runs[0].scenario: found no name, and no subject either`},
+		{"no provider", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "verdict": "pass"}]}`, `runs[0].provider: found no name; expected the name of the provider`},
+		{"an unknown verdict", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass"}, {"verdict": "FAIL"}]}`,
 			`runs[1].verdict: found "FAIL"; expected fail, unknown, known-upstream, pass or not-exercised`},
 		{"no verdict", `{"schema": 2, "runs": [{}]}`, `runs[0].verdict: found ""`},
-		{"an unknown verdict of a check", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"verdict": "good"}]}]}`,
+		{"an unknown verdict of a check", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "status", "verdict": "good"}]}]}`,
 			`runs[0].results[0].verdict: found "good"`},
-		{"a pass with a failed check", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"check": "ownership", "verdict": "fail"}]}]}`,
+		{"a pass with a failed check", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "ownership", "verdict": "fail"}]}]}`,
 			"runs[0].verdict: found pass; expected fail, the worst verdict of its results (ownership)"},
 		{"a negative duration", `{"schema": 2, "runs": [{"verdict": "pass", "durationSeconds": -1e300}]}`, "runs[0].durationSeconds: found -1e+300; expected 0 to "},
-		{"a negative count", `{"schema": 2, "runs": [{"verdict": "pass", "results": [{"verdict": "pass", "exercised": -5}]}]}`,
+		{"a negative count", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "status", "verdict": "pass", "exercised": -5}]}]}`,
 			"runs[0].results[0].exercised: found -5; expected 0 or more"},
+		{"a negative count of schema 1", `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "status", "verdict": "pass", "tested": -5}]}]}`,
+			"runs[0].results[0].tested: found -5; expected 0 or more"},
+		{"a negative count of a fault", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "faults": [{"name": "crash", "fired": -1}]}]}`,
+			"runs[0].faults[0].fired: found -1; expected 0 or more"},
+		{"a check without a name", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"verdict": "pass"}]}]}`,
+			"runs[0].results[0].check: found no name; expected the ID of a check"},
+		{"a check twice", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "status", "verdict": "pass"}, {"check": "status", "verdict": "pass"}]}]}`,
+			"runs[0].results[1].check: found status, as in results[0]; expected each check once"},
+		{"a pass with an unknown check", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "results": [{"check": "status", "verdict": "unknown"}]}]}`,
+			"runs[0].verdict: found pass; expected unknown, the worst verdict of its results (status)"},
+		{"a run twice", `{"schema": 2, "verdict": "pass", "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "directory": "d"}, {"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass", "directory": "d"}]}`,
+			`runs[1].directory: found "d", as in runs[0]; expected each run once`},
+		{"no verdict of the file", `{"schema": 2, "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass"}]}`, `json: verdict: found ""; expected fail, unknown`},
+		{"a better verdict of the file", `{"schema": 2, "verdict": "pass", "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "unknown"}]}`, "verdict: found pass; expected unknown, the worst verdict of the runs"},
+		{"a failure without a failed run", `{"schema": 2, "verdict": "fail", "runs": [{"scenario": "x", "subject": "ours", "provider": "kind", "verdict": "pass"}]}`, "verdict: found fail; expected pass, the worst verdict of the runs"},
 	} {
 		dir := t.TempDir()
 		if test.content != "" {

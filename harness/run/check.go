@@ -126,7 +126,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		for record, err := range records {
 			if record != nil {
 				duration = max(duration, record.At)
-				if err = sameFault(spec, record); err != nil {
+				if err = sameScenario(spec, record); err != nil {
 					yield(nil, fmt.Errorf("%s: record %d: %w", dir.history(), record.Seq, err))
 					return
 				}
@@ -171,14 +171,21 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 	return all
 }
 
-// sameFault returns an error if a record is about a fault that has another name in the scenario. The
-// scenario of a run with an external workload may have fewer faults than the history.
-func sameFault(spec *scenario.Scenario, record *history.Record) error {
-	fault := record.Fault
-	if fault == nil || fault.Index >= len(spec.Faults) || fault.Name == spec.Faults[fault.Index].Name {
+// sameScenario returns an error if a record is about a fault or a step that the scenario does not have.
+// The scenario of a run with an external workload may have fewer faults and steps than the history.
+func sameScenario(spec *scenario.Scenario, record *history.Record) error {
+	fault, step, complete := record.Fault, record.Step, spec.ExternalWorkload == nil
+	switch {
+	case step != nil && step.Index >= len(spec.Workload) && complete:
+		return fmt.Errorf("step.index: found %d; expected the index of one of the %d steps of the scenario", step.Index, len(spec.Workload))
+	case fault == nil:
 		return nil
+	case fault.Index >= len(spec.Faults) && complete:
+		return fmt.Errorf("fault.index: found %d; expected the index of one of the %d faults of the scenario", fault.Index, len(spec.Faults))
+	case fault.Index < len(spec.Faults) && fault.Name != spec.Faults[fault.Index].Name:
+		return fmt.Errorf("fault.name: found %q; expected %q, which is fault %d of the scenario", fault.Name, spec.Faults[fault.Index].Name, fault.Index)
 	}
-	return fmt.Errorf("fault.name: found %q; expected %q, which is fault %d of the scenario", fault.Name, spec.Faults[fault.Index].Name, fault.Index)
+	return nil
 }
 
 // missedFirings returns one text for each fault that has mustFire: true but never changed

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,8 +57,10 @@ func HistoryFile(path string) string { return directory(path).history() }
 type Environment struct {
 	Started  time.Time `json:"started"`
 	Scenario string    `json:"scenario"`
-	Seed     uint64    `json:"seed"`
-	Subject  string    `json:"subject"`
+	// ScenarioSHA256 is the SHA-256 of scenario.yaml, in hexadecimal. It is empty in old files.
+	ScenarioSHA256 string `json:"scenarioSHA256,omitempty"`
+	Seed           uint64 `json:"seed"`
+	Subject        string `json:"subject"`
 	// BuiltFromUpstream is true if the program under test is a modified kube-controller-manager,
 	// such as a mutant; see [Options].
 	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
@@ -112,6 +115,7 @@ func createRunDirectory(o *Options) (directory, error) {
 	environment, err := json.MarshalIndent(Environment{
 		Started:           o.Clock.Now().UTC(),
 		Scenario:          o.Scenario.Name,
+		ScenarioSHA256:    digest(encoded),
 		Seed:              o.Scenario.Seed,
 		Subject:           o.Target.String(),
 		BuiltFromUpstream: o.BuiltFromUpstream,
@@ -195,6 +199,9 @@ func (d directory) readBaseline(environment *Environment) (*baseline.Baseline, e
 	return nil, nil
 }
 
+// digest returns the SHA-256 of a file's content, in hexadecimal.
+func digest(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+
 // checkSameRun returns an error if the files in the run directory belong to different runs. Files
 // that cannot be read are no error here.
 func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environment) error {
@@ -204,19 +211,22 @@ func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environmen
 	if spec.Seed != 0 && spec.Seed != environment.Seed {
 		return fmt.Errorf("%s: seed: found %d; expected %d, which environment.json names", d.scenario(), spec.Seed, environment.Seed)
 	}
-	type run struct {
-		scenario, subject string
-		seed              uint64
+	if text, err := inputfile.Read(d.scenario()); err == nil && environment.ScenarioSHA256 != "" && digest(text) != environment.ScenarioSHA256 {
+		return fmt.Errorf("%s: found a file with the SHA-256 %s; expected %s, which environment.json names; the file was changed after the run", d.scenario(), digest(text), environment.ScenarioSHA256)
 	}
-	want := run{environment.Scenario, environment.Subject, environment.Seed}
+	type run struct {
+		scenario, subject, provider string
+		seed                        uint64
+	}
+	want := run{environment.Scenario, environment.Subject, environment.Provider, environment.Seed}
 	for record, err := range history.ReadFile(d.history()) {
 		if err != nil || record.Start == nil {
 			break
 		}
-		found := run{record.Start.Scenario, record.Start.Subject, record.Start.Seed}
+		found := run{record.Start.Scenario, record.Start.Subject, record.Start.Provider, record.Start.Seed}
 		if found != want {
-			return fmt.Errorf("%s: found the history of scenario %s, seed %d, subject %s; expected scenario %s, seed %d, subject %s, which environment.json names",
-				d.history(), found.scenario, found.seed, found.subject, want.scenario, want.seed, want.subject)
+			return fmt.Errorf("%s: found the history of scenario %s, seed %d, subject %s, provider %s; expected scenario %s, seed %d, subject %s, provider %s, which environment.json names",
+				d.history(), found.scenario, found.seed, found.subject, found.provider, want.scenario, want.seed, want.subject, want.provider)
 		}
 		break
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -249,6 +250,15 @@ func TestParseBoundsSize(t *testing.T) {
 	_, err := Parse("x.yaml", []byte(strings.Repeat("#", SizeLimit+1)))
 	if want := "x.yaml: found a file of 262145 bytes; expected at most 262144 bytes"; err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
+	}
+	var text strings.Builder // the defaults of the steps make the scenario larger
+	text.WriteString("name: x\nworkload:\n")
+	for i := range 900 {
+		fmt.Fprintf(&text, "  - create: {kind: ConfigMap, name: c%d, manifest: {data: {a: %q}}}\n", i, strings.Repeat("y", 200))
+	}
+	_, err = Parse("x.yaml", []byte(text.String()))
+	if want := "bytes, complete with defaults; expected at most 262144 bytes"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v; want one that ends with %s", err, want)
 	}
 }
 

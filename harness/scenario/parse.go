@@ -64,6 +64,10 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	if err := JoinErrors(errs...); err != nil {
 		return nil, err
 	}
+	// A run writes this text to scenario.yaml, and adds the seed.
+	if size := len(s.encode()) + len("seed: 18446744073709551615\n"); size > SizeLimit && s.Seed == 0 {
+		return nil, src.errorAt(position{}, "", "found a scenario of %d bytes, complete with defaults; expected at most %d bytes", size, SizeLimit)
+	}
 	return s, nil
 }
 
@@ -85,5 +89,10 @@ func (s *Scenario) Marshal() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)
 	}
-	return write(encodeFields(reflect.ValueOf(s).Elem())), nil
+	return s.encode(), nil
+}
+
+// encode returns the scenario as YAML.
+func (s *Scenario) encode() []byte {
+	return write(encodeFields(reflect.ValueOf(s).Elem()))
 }

@@ -9,10 +9,11 @@ import (
 
 // The contents of files that a killed run may leave in its directory.
 const (
-	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - restart: {how: kill}\n"
 	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`
 	wroteStart       = `{"seq":1,"at":1,"start":{"format":1,"time":"2026-03-01T06:00:00Z","scenario":"x","seed":7,"subject":"ours","provider":"embedded","namespace":"gauntlet"}}` + "\n"
 	wroteFault       = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"fired"}}` + "\n"
+	wroteInjected    = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"injected"}}` + "\n"
 	wroteBaseline    = "format: 3\nscenario: other\nsubject: ours\nruns: 3\nend:\n  replicasets.apps gauntlet/web: \"1\"\n"
 )
 
@@ -51,7 +52,7 @@ func TestHalfWritten(t *testing.T) {
 		{"history of another run", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": strings.Replace(wroteStart, `"scenario":"x"`, `"scenario":"other"`, 1),
 		}, map[string]string{
-			"check": "history.jsonl: found the history of scenario other, seed 7, subject ours; expected scenario x, seed 7, subject ours, which environment.json names", "shrink": "history.jsonl: found the history of scenario other",
+			"check": "history.jsonl: found the history of scenario other, seed 7, subject ours, provider embedded; expected scenario x, seed 7, subject ours, provider embedded, which environment.json names", "shrink": "history.jsonl: found the history of scenario other",
 		}},
 		{"scenario with another seed", map[string]string{
 			"scenario.yaml": wroteScenario + "seed: 8\n", "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
@@ -64,7 +65,7 @@ func TestHalfWritten(t *testing.T) {
 			"check": "baseline.yaml: found the baseline of scenario other; expected scenario x, which environment.json names",
 		}},
 		{"history of another fault", map[string]string{
-			"scenario.yaml": wroteScenario + "faults:\n  - restart: {how: kill}\n", "environment.json": wroteEnvironment,
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
 			"history.jsonl": wroteStart + strings.Replace(wroteFault, "restart", "crash", 1),
 		}, map[string]string{
 			"check": `history.jsonl: record 2: fault.name: found "crash"; expected "restart", which is fault 0 of the scenario`,
@@ -79,13 +80,13 @@ func TestHalfWritten(t *testing.T) {
 		}, map[string]string{
 			"report": ": the run has no file verdicts.json; to write the file, run gauntlet check", "coverage": "restart",
 		}},
-		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "verdict": "pass", "directory": ""}]}`}, map[string]string{
+		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "provider": "embedded", "verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history.jsonl; name directories of runs",
 		}},
 		// The first command checks the history and writes the verdicts. The other commands
 		// read these verdicts.
 		{"history cut", map[string]string{
-			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteInjected + wroteFault[:20],
 		}, map[string]string{
 			"check": "the end of the history is missing", "report": "the end of the history is missing", "shrink": "give the directory of a run in which a check failed",
 			"coverage": "line 3 is incomplete: the end of the history is missing",
@@ -98,7 +99,7 @@ func TestHalfWritten(t *testing.T) {
 		}},
 		{"times that no run has", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
-			"history.jsonl": wroteStart + strings.Replace(wroteFault, `"at":2`, `"at":99999999999999`, 1) + strings.Replace(wroteFault, `"seq":2,"at":2`, `"seq":3,"at":-2`, 1),
+			"history.jsonl": wroteStart + strings.Replace(wroteInjected, `"at":2`, `"at":99999999999999`, 1) + strings.Replace(wroteFault, `"seq":2,"at":2`, `"seq":3,"at":-2`, 1),
 		}, map[string]string{
 			"check": "record 3 has the time -2ns,", "report": "record 3 has the time -2ns,",
 		}},

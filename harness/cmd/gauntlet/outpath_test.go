@@ -89,7 +89,7 @@ func TestCheckReports(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if test.reported {
-				if err := reports.WriteFiles(dir, reports.Run{Scenario: "x", Subject: "ours", Verdict: check.Pass}); err != nil {
+				if err := reports.WriteFiles(dir, reports.Run{Scenario: "x", Subject: "ours", Provider: "kind", Verdict: check.Pass}); err != nil {
 					t.Fatal(err)
 				}
 			}
