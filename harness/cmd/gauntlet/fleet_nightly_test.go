@@ -29,6 +29,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -263,7 +264,7 @@ func failingWorker(t *testing.T, c fleet.Campaign, store fleet.Store) {
 	w.Prepare = func(u fleet.Unit) (campaign.Attempt, error) {
 		return func(context.Context) (*reports.Run, error) {
 			return &reports.Run{
-				Scenario: "generated", Subject: u.Subject, Provider: c.Provider, Seed: u.Seed, Directory: t.TempDir(), Verdict: check.Fail,
+				Scenario: generate.ScenarioName(c.Profile, u.Seed), Subject: u.Subject, Provider: c.Provider, Seed: u.Seed, Directory: t.TempDir(), Verdict: check.Fail,
 				Results: []check.Result{{Check: "max-surge", Verdict: check.Fail, Reason: "found 5 pods; expected 4"}},
 			}, nil
 		}, nil

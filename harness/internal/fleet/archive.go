@@ -29,16 +29,32 @@ const (
 	// compressionMax is the largest ratio between the files and a larger archive. Archives of run
 	// directories have ratios of about 20. An archive with a larger ratio is damaged or hostile.
 	compressionMax = 100
+	// filesMax is the maximum number of files and directories in an archive. The directory of a long
+	// exploration has a few thousand.
+	filesMax = 50_000
 )
 
 // Extract writes the files of an archive from [Compress] to the directory dir, and creates dir. It
-// returns an error if the files are much larger than those of any run.
+// returns an error if the archive has no run, or if the files are much larger than those of any run.
 func Extract(archive []byte, dir string) error {
-	return extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))))
+	files, hasRun := 0, false
+	err := extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))), func(name string) error {
+		files++
+		hasRun = hasRun || filepath.Base(name) == "scenario.yaml" // an exploration has runs in subdirectories
+		if files > filesMax {
+			return fmt.Errorf("found more than %d files; expected the directory of a run, which has fewer", filesMax)
+		}
+		return nil
+	})
+	if err == nil && !hasRun {
+		return fmt.Errorf("found an archive of %d files without scenario.yaml; expected the directory of a run", files)
+	}
+	return err
 }
 
-// extract is like [Extract] for a stream. Together, the files may have at most limit bytes.
-func extract(archive io.Reader, dir string, limit int64) error {
+// extract is like [Extract] for a stream. Together, the files may have at most limit bytes. It calls the
+// argument each with the name of each file, and ends if the call returns an error.
+func extract(archive io.Reader, dir string, limit int64, each func(name string) error) error {
 	compressed, err := gzip.NewReader(archive)
 	if err != nil {
 		return fmt.Errorf("found no archive in the format gzip, which the workers write: %w", err)
@@ -59,6 +75,9 @@ func extract(archive io.Reader, dir string, limit int64) error {
 		}
 		if err != nil {
 			return fmt.Errorf("found a damaged archive: %w", err)
+		}
+		if err := each(header.Name); err != nil {
+			return err
 		}
 		if limit -= header.Size; limit < 0 {
 			return fmt.Errorf("extracting %s: found larger files than the archive of a run has; expected at most %d times the size of the archive, or %d bytes", header.Name, compressionMax, extractedMax)

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // TestExtract checks that a large or damaged archive is refused, before its files fill the disk.
 func TestExtract(t *testing.T) {
 	from := t.TempDir()
-	if err := os.WriteFile(filepath.Join(from, "history.jsonl"), bytes.Repeat([]byte("a line\n"), 1000), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(from, "scenario.yaml"), bytes.Repeat([]byte("a line\n"), 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	archive, err := Compress(from)
@@ -29,6 +30,9 @@ func TestExtract(t *testing.T) {
 		{"empty", nil, "found no archive in the format gzip"},
 		{"text", []byte("no archive at all"), "found no archive in the format gzip"},
 		{"cut", archive[:len(archive)/2], "unexpected EOF"},
+		{"no files", archiveOfFiles(t, 0), "found an archive of 0 files without scenario.yaml; expected the directory of a run"},
+		{"other files", archiveOfFiles(t, 3), "found an archive of 3 files without scenario.yaml"},
+		{"many files", archiveOfFiles(t, filesMax+1), "found more than 50000 files; expected"},
 		{"large", archiveOfSize(t, extractedMax+1), "extracting large: found larger files than the archive of a run has"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -40,6 +44,23 @@ func TestExtract(t *testing.T) {
 			t.Errorf("%s: found an extracted file; want none", test.name)
 		}
 	}
+}
+
+// archiveOfFiles returns an archive with a number of entries, all for one empty directory.
+func archiveOfFiles(t *testing.T, n int) []byte {
+	t.Helper()
+	var content bytes.Buffer
+	compressed := gzip.NewWriter(&content)
+	archive := tar.NewWriter(compressed)
+	for range n {
+		if err := archive.WriteHeader(&tar.Header{Name: "dir/", Typeflag: tar.TypeDir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), compressed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return content.Bytes()
 }
 
 // archiveOfSize returns an archive whose header says that its only file has the given size. The

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 )
 
 // Campaign describes a series of runs in the pods of an Indexed Job. Each seed of a range has one
@@ -92,10 +94,8 @@ func (c *Campaign) Validate() error {
 	if n := c.Seeds.count(); n > SeedsMax {
 		return fmt.Errorf("seeds: found %d seeds in %s; expected at most %d", n, c.Seeds, SeedsMax)
 	}
-	if c.PreferUncovered != nil {
-		if err := checkCoverage(c.PreferUncovered); err != nil {
-			return err
-		}
+	if err := c.validateOptions(); err != nil {
+		return err
 	}
 	if c.PerPod < 1 {
 		return fmt.Errorf("--per-pod=%d: expected at least 1 seed for each pod", c.PerPod)
@@ -119,6 +119,31 @@ func (c *Campaign) Validate() error {
 			return fmt.Errorf("campaign %s: found the same unit of work twice: %s; name each scenario and each subject once", c.Name, u)
 		}
 		names[u.base()] = true
+	}
+	return nil
+}
+
+// validateOptions returns an error if an option of the runs or explorations has an impossible value.
+func (c *Campaign) validateOptions() error {
+	if c.PreferUncovered != nil {
+		if err := checkCoverage(c.PreferUncovered); err != nil {
+			return err
+		}
+	}
+	if c.Profile != "" {
+		if _, err := generate.ProfileNamed(c.Profile); err != nil {
+			return fmt.Errorf("profile: %w", err)
+		}
+	}
+	if len(c.Faults) > 0 {
+		if _, err := explore.ParseActions(c.Faults, explore.Actions...); err != nil {
+			return fmt.Errorf("faults: %w", err)
+		}
+	}
+	for name, value := range map[string]time.Duration{"duration": c.Duration, "budget": c.Budget} {
+		if value < 0 {
+			return fmt.Errorf("%s: found %s; expected a duration that is not negative", name, value)
+		}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -50,7 +51,7 @@ func fakeRun(t *testing.T, u Unit) campaign.Attempt {
 			return nil, err
 		}
 		return &reports.Run{
-			Scenario: "generated", Subject: u.Subject, Provider: "embedded", Seed: u.Seed, Directory: dir, Size: int(u.Seed),
+			Scenario: generate.ScenarioName("calm", u.Seed), Subject: u.Subject, Provider: "embedded", Seed: u.Seed, Directory: dir, Size: int(u.Seed),
 			Verdict: verdictOf(u), Reason: "reason", Reproduce: "gauntlet run", Versions: map[string]string{"etcd": "v3"},
 		}, nil
 	}
@@ -320,6 +321,10 @@ func TestDamagedCampaign(t *testing.T) {
 		{`{}`, `name: found ""; expected "night"`},
 		{`{"name": "other"}`, `name: found "other"; expected "night"`},
 		{`{"name": "night", "seeds": {"first": 1, "last": 18446744073709551615}, "perPod": 1, "subjects": ["ours"]}`, "expected seeds of at most"},
+		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "profile": "nope"}`, `profile: found profile "nope"; expected calm, steady`},
+		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "duration": -5}`, "duration: found -5ns; expected a duration that is not negative"},
+		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "budget": -5}`, "budget: found -5ns; expected a duration that is not negative"},
+		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "faults": ["nope"]}`, `faults: found fault "nope"; expected`},
 		{`{"name": "night", "seeds": {"first": 1, "last": 900000000}, "perPod": 10000, "subjects": ["ours"]}`, "seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
 	} {
 		store := &memory{}

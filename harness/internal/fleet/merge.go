@@ -19,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -199,6 +200,9 @@ func (c *Campaign) read(ctx context.Context, store Store, unit Unit, result resu
 // or the provider is valid, because the program of an earlier version may have written it.
 func (c *Campaign) checkResult(run *reports.Run, unit Unit) error {
 	scenario := cmp.Or(unit.Scenario, c.Scenario)
+	if scenario == "" && c.Profile != "" && unit.Check == "" {
+		scenario = generate.ScenarioName(c.Profile, unit.Seed)
+	}
 	for _, field := range []struct {
 		name, found, expected string
 		optional              bool

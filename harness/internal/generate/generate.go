@@ -120,6 +120,9 @@ var Profiles = []Profile{
 // DefaultProfile is the name of the profile that commands use without the flag --profile.
 const DefaultProfile = "steady"
 
+// ScenarioName returns the name of the scenario that a seed generates with a profile, such as calm-7.
+func ScenarioName(profile string, seed uint64) string { return fmt.Sprintf("%s-%d", profile, seed) }
+
 // ProfileNamed returns the profile with the given name, such as "calm". For an unknown name, it
 // returns an error with the names of all profiles.
 func ProfileNamed(name string) (Profile, error) {
@@ -146,7 +149,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	s := &scenario.Scenario{
-		Name:        fmt.Sprintf("%s-%d", o.Profile.Name, o.Seed),
+		Name:        ScenarioName(o.Profile.Name, o.Seed),
 		Description: o.description(),
 		Seed:        o.Seed,
 		Cluster:     scenario.Cluster{Nodes: clusterNodes},
