@@ -52,6 +52,9 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
+	if p.Ahead == 0 {
+		return nil, params.Errorf("ahead", "found 0s, or no duration; expected an absolute value of %v to %v", aheadMin, aheadMax)
+	}
 	if size := p.Ahead.Abs(); size < aheadMin || size > aheadMax {
 		return nil, params.Errorf("ahead", "%v is out of bounds; expected an absolute value of %v to %v", p.Ahead, aheadMin, aheadMax)
 	}

@@ -2,6 +2,7 @@ package inputfile
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -47,7 +48,19 @@ func JSONReason(err error) string {
 	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
 	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")
-	return strings.Join(strings.Fields(text), " ")
+	first, further := "", 0
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		if first != "" && line != "" && strings.HasPrefix(line, "line ") { // a YAML package lists each mistake in a line
+			further++
+		} else {
+			first = strings.TrimSpace(first + " " + line)
+		}
+	}
+	if further > 0 {
+		first += fmt.Sprintf(" (and %d more mistakes)", further)
+	}
+	return first
 }
 
 // wrongType returns the text about a value of the wrong type. The arguments are the value that was

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -70,7 +71,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		if !ok {
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
-				field.name, nearest.List(names, "or"), similar(field.name, names)))
+				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), similar(field.name, names)))
 			continue
 		}
 		errs = append(errs, d.decode(field.value, into.FieldByIndex(index), join(path, field.name)))

@@ -259,7 +259,7 @@ func TestMarshalRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Cluster.Nodes = 0
-	const want = `writing scenario "small": x.yaml:1:1: cluster.nodes: found 0; expected a number from 1 to 50`
+	const want = `writing scenario "small": x.yaml:1:1: cluster.nodes: found 0, or nothing; expected a number from 1 to 50`
 	if _, err := s.Marshal(); err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}

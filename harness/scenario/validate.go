@@ -122,13 +122,22 @@ func (v *validator) invalid(path string) bool {
 // number records an error about the field at path if its value is out of bounds. The argument
 // found is the value. The arguments least and most are the bounds, which are valid values.
 func (v *validator) number(path string, found, least, most int) {
-	v.check(least <= found && found <= most, path, "found %d; expected a number from %d to %d", found, least, most)
+	v.check(least <= found && found <= most, path, "found %v; expected a number from %d to %d", v.valueOf(path, found, found == 0), least, most)
 }
 
 // duration records an error about the field at path if its value is out of bounds. The argument
 // found is the value. The arguments least and most are the bounds, which are valid values.
 func (v *validator) duration(path string, found, least, most time.Duration) {
-	v.check(least <= found && found <= most, path, "found %s; expected a duration from %s to %s", found, least, most)
+	v.check(least <= found && found <= most, path, "found %v; expected a duration from %s to %s", v.valueOf(path, found, found == 0), least, most)
+}
+
+// valueOf returns the value found in a field for an error. If the value is 0 and the scenario file does
+// not have the field, the result also says so.
+func (v *validator) valueOf(path string, found any, isZero bool) any {
+	if isZero && v.scenario.source != nil && !v.scenario.source.has(path) {
+		return fmt.Sprintf("%v, or nothing", found)
+	}
+	return found
 }
 
 // name records an error about the field at path if its value, the argument found, is not a DNS

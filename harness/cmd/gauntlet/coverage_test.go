@@ -37,7 +37,7 @@ func TestCoverageOfDeletedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleted := filepath.Join(dir, "deleted")
-	if err := reports.WriteFiles(dir, reports.Run{Scenario: "x", Directory: kept, Verdict: check.Fail}, reports.Run{Scenario: "x", Directory: deleted, Verdict: check.Fail}); err != nil {
+	if err := reports.WriteFiles(dir, reports.Run{Scenario: "x", Subject: "ours", Provider: "kind", Directory: kept, Verdict: check.Fail}, reports.Run{Scenario: "x", Subject: "ours", Provider: "kind", Directory: deleted, Verdict: check.Fail}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := findHistories([]string{dir})

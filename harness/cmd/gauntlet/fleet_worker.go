@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
@@ -77,13 +78,13 @@ manifest sets POD_NAME and NODE_NAME.`,
 func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if f.units != "" {
 		if err := json.Unmarshal([]byte(f.units), &f.campaign.Units); err != nil {
-			return fmt.Errorf("--units: %w", err)
+			return fmt.Errorf("--units: %s; expected a list of units as JSON, which \"gauntlet fleet run\" writes", inputfile.JSONReason(err))
 		}
 	}
 	if f.coverage != "" {
 		var err error
 		if f.generated.covered, err = fleet.DecodeCoverage(f.coverage); err != nil {
-			return fmt.Errorf("--coverage: %w", err)
+			return fmt.Errorf("--coverage: %s; expected a coverage table, which \"gauntlet fleet run\" writes in compressed form", inputfile.JSONReason(err))
 		}
 	}
 	if err := f.complete(cmd); err != nil {

@@ -16,7 +16,7 @@ import (
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()
-	broken := reports.Run{Scenario: "burst", Subject: "ours", Seed: 7, Directory: filepath.Join(top, "run"), Verdict: check.Unknown, Reason: "100% broken"}
+	broken := reports.Run{Scenario: "burst", Subject: "ours", Provider: "kind", Seed: 7, Directory: filepath.Join(top, "run"), Verdict: check.Unknown, Reason: "100% broken"}
 	other := broken
 	other.Directory, other.Verdict = filepath.Join(top, "gone"), check.Pass
 	for dir, runs := range map[string][]reports.Run{"run": {broken}, "night": {broken, other}} {

@@ -240,7 +240,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	known = known[:bytes.LastIndexByte(known, '\n')+1] // drop a truncated last line; its run is repeated
 	journal, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w; expected a file to which the search can write", path, inputfile.Reason(err))
 	}
 	var lines io.Writer = journal
 	if f.journal != nil {

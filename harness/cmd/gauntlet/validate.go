@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -69,7 +70,7 @@ func supportedBy(s *scenario.Scenario) string {
 func (f *runFlags) readScenario(_ context.Context, _ string, warnings io.Writer) (*scenario.Scenario, error) {
 	data, err := io.ReadAll(io.LimitReader(f.stdin, scenario.SizeLimit+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the scenario from standard input: %w", err)
+		return nil, fmt.Errorf("standard input: %w; expected a scenario in YAML", inputfile.Reason(err))
 	}
 	if len(data) == 0 {
 		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML; \"-\" may occur only once, because standard input can be read only once")

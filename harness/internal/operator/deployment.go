@@ -2,6 +2,8 @@ package operator
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // process says how a Deployment runs the program with the controllers. The program runs in the
@@ -33,8 +36,13 @@ type process struct {
 // namespace of the Deployment. If the object is not a valid Deployment, processOf returns an error.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
-		return process{}, err
+	// encoding/json names the field of a wrong value. The converter of Kubernetes names only Go types.
+	encoded, err := o.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(encoded, &d)
+	}
+	if err != nil {
+		return process{}, errors.New(inputfile.JSONReason(err))
 	}
 	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)

@@ -130,6 +130,9 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 		if len(fields) == 0 {
 			continue // a document with only comments
 		}
+		if _, isList := fields["items"].([]any); o.GetKind() == "List" && !isList {
+			return nil, fmt.Errorf("%s, document %d: items: found no list; expected a list of objects", path, document)
+		}
 		if o.IsList() {
 			list, err := o.ToList()
 			if err != nil {
