@@ -1,16 +1,17 @@
 package faults
 
 import (
-	"path"
+	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // Glob returns an error if the value of a fault's parameter is not a valid glob. The argument field
 // is the name of the parameter.
 func Glob(params Params, field, pattern string) error {
-	if _, err := path.Match(pattern, ""); err != nil {
-		return params.Errorf(field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", pattern)
+	if err := scenario.CheckGlob(pattern); err != nil {
+		return params.Errorf(field, "%w", err)
 	}
 	return nil
 }
@@ -20,6 +21,12 @@ func Glob(params Params, field, pattern string) error {
 func OwnerGlob(params Params, pattern string) error {
 	if err := scenario.CheckOwner(pattern); err != nil {
 		return params.Errorf("owner", "%w", err)
+	}
+	kind, _, _ := strings.Cut(pattern, "/")
+	for _, known := range kube.Kinds {
+		if strings.EqualFold(kind, known.Name) && kind != known.Name {
+			return params.Errorf("owner", "found kind %s in %q, which is the kind of no owner; expected %s", kind, pattern, known.Name)
+		}
 	}
 	return Glob(params, "owner", pattern)
 }

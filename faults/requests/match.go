@@ -56,6 +56,10 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 // supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	name, owner := faults.Glob(params, "name", m.Name), faults.OwnerGlob(params, m.Owner)
+	var subresource error
+	if err := scenario.CheckSubresource(m.Resource, m.Subresource); err != nil {
+		subresource = params.Errorf("subresource", "%w", err)
+	}
 	if slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb) {
 		if m.Name != "" {
 			name = params.Errorf("name", "a %s request contains no object name; remove this field", m.Verb)
@@ -68,7 +72,7 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 		faults.OneOf(params, "verb", m.Verb, verbs),
 		faults.Resource(params, m.Resource),
 		faults.Glob(params, "namespace", m.Namespace),
-		name, owner,
+		subresource, name, owner,
 		m.validateTriggers(params),
 	)
 }

@@ -196,6 +196,9 @@ func Read(path string) (*Baseline, error) {
 	return &f.Baseline, nil
 }
 
+// resourceName matches a value of [Baseline].Written.
+var resourceName = regexp.MustCompile(`^[a-z0-9.-]+(/[a-z]+)?$`)
+
 // Validate returns an error of one line that lists every field with a missing or invalid value. It
 // returns nil if the baseline is valid.
 func (b *Baseline) Validate() error {
@@ -208,6 +211,11 @@ func (b *Baseline) Validate() error {
 	}
 	if len(b.End) == 0 {
 		errs = append(errs, errors.New("field end (the objects at the end of a run): found no objects; expected at least one"))
+	}
+	for i, resource := range b.Written {
+		if !resourceName.MatchString(resource) || slices.Index(b.Written, resource) < i {
+			errs = append(errs, fmt.Errorf("field written[%d]: found %q; expected a resource such as pods or replicasets.apps/status, and each resource once", i, resource))
+		}
 	}
 	for i, common := range b.Generated {
 		if name, ok := strings.CutSuffix(common, "*"); !ok || !slices.Contains(commonParts(name+"x"), common) {

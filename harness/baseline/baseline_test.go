@@ -376,6 +376,7 @@ func TestFile(t *testing.T) {
 		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
 		"format: 3\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
+		"format: 3\nscenario: x\nruns: 1\nwritten: [pods, pods]\nend: {a: \"1\"}\n":                           "field written[1]: found \"pods\"; expected a resource such as pods or replicasets.apps/status, and each resource once",
 		"format: 3\nscenario: x\nend: {a: \"1\"}\n":                                                           "field runs: found 0; expected at least 1",
 		"format: 3\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,

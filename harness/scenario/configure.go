@@ -121,6 +121,7 @@ func (p *Publish) validate(v *validator, path string) {
 		"found nothing with type %s; expected a domain such as example.com", ExternalName)
 	v.check(p.Type == ExternalName || p.ExternalName == "", path+".externalName",
 		"found externalName %.80q with type %q; expected an externalName only with type %s", p.ExternalName, p.Type, ExternalName)
+	v.check(p.Ports == nil || len(p.Ports) > 0 || p.Type == ExternalName, path+".ports", "found an empty list; expected at least one port, or no field ports")
 	v.externalName(path, p.ExternalName)
 	v.ports(path, p.Ports)
 }

@@ -120,6 +120,9 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 	v.check(!kind.ClusterScoped || kind.Plural != "", path+".plural", "found nothing; expected the plural of the cluster-scoped kind %s", kind.Kind)
 	v.check(!slices.ContainsFunc(before, func(k ExternalKind) bool { return k.Kind == kind.Kind }), path+".kind", "found kind %s twice; expected each kind once", kind.Kind)
+	v.check(kind.Plural == "" || !slices.ContainsFunc(before, func(k ExternalKind) bool {
+		return k.Plural == kind.Plural && k.APIVersion == kind.APIVersion
+	}), path+".plural", "found plural %s twice in %s; expected the plural of kind %s", kind.Plural, kind.APIVersion, kind.Kind)
 	if row, ok := kube.Named(kind.Kind); ok {
 		v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
 	}
@@ -132,11 +135,12 @@ func (v *validator) externalController(path string, c ExternalController, before
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)
 	v.externalKindName(path+".kind", c.Kind)
-	for i, kind := range c.Watches {
-		v.externalKindName(fmt.Sprintf("%s.watches[%d]", path, i), kind)
-	}
-	for i, kind := range c.Writes {
-		v.externalKindName(fmt.Sprintf("%s.writes[%d]", path, i), kind)
+	for field, kinds := range map[string][]string{"watches": c.Watches, "writes": c.Writes} {
+		for i, kind := range kinds {
+			at := fmt.Sprintf("%s.%s[%d]", path, field, i)
+			v.externalKindName(at, kind)
+			v.check(slices.Index(kinds, kind) == i, at, "found kind %s twice; expected each kind once", kind)
+		}
 	}
 }
 

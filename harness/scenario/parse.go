@@ -83,10 +83,14 @@ func isSubjectFile(root *node) bool {
 	return subject.field("module") != nil || subject.field("exec") != nil
 }
 
+// Validate returns the errors of all fields that are out of bounds or contradict another field. [Parse]
+// returns only valid scenarios, but a program may have changed one.
+func (s *Scenario) Validate() error { return s.validate() }
+
 // Marshal returns the scenario as YAML. From this YAML, [Parse] reads an equal scenario. Marshal
 // returns an error if the scenario is invalid.
 func (s *Scenario) Marshal() ([]byte, error) {
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)
 	}
 	return s.encode(), nil

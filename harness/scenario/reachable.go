@@ -95,16 +95,26 @@ func (v *validator) served() {
 	}
 }
 
+// CheckSubresource returns an error if the API server does not serve a subresource of a resource. It
+// accepts any name for a resource of another kind than those that the scenarios use most.
+func CheckSubresource(resource, found string) error {
+	kind, _ := kube.ByResource(resource)
+	expected, listed := subresources[kind.Name]
+	switch {
+	case found == "" || !listed || slices.Contains(expected, found):
+		return nil
+	case len(expected) == 0:
+		return fmt.Errorf("found %q; expected none, because %s have no subresources", found, resource)
+	}
+	return fmt.Errorf("found %.60q; expected %s%s", found, nearest.List(expected, "or"), similar(found, expected))
+}
+
 // subresource reports an error if a resource does not have the subresource that the argument found
 // names. It accepts any subresource of a resource whose kind is not in the table subresources.
 func (v *validator) subresource(path, resource, found string) {
-	kind, known := kube.ByResource(resource)
-	expected, listed := subresources[kind.Name]
-	if found == "" || !known || !listed {
-		return
+	if err := CheckSubresource(resource, found); err != nil {
+		v.check(false, path, "%w", err)
 	}
-	v.check(len(expected) > 0, path, "found %q; expected none, because %s have no subresources", found, resource)
-	oneOf(v, path, found, expected...)
 }
 
 // usersCreate reports whether objects may exist that no step of the workload creates. An external

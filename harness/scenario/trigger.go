@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
@@ -309,13 +311,34 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 // globs records an error if the field name or owner of a trigger is invalid. The name is a glob.
 // The owner has the form KIND/NAME, where both parts are globs.
 func (v *validator) globs(at, name, owner string) {
-	_, err := path.Match(name, "")
-	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)
-	_, err = path.Match(owner, "")
-	v.check(err == nil, at+".owner", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", owner)
+	for field, glob := range map[string]string{".name": name, ".owner": owner} {
+		if err := CheckGlob(glob); err != nil {
+			v.check(false, at+field, "%w", err)
+		}
+	}
 	if err := CheckOwner(owner); err != nil {
 		v.check(false, at+".owner", "%w", err)
 	}
+}
+
+// reversedRange matches a range of characters in a glob, such as [a-z]. The groups are its first and its
+// last character.
+var reversedRange = regexp.MustCompile(`\[\^?([^]\\])-([^]\\])\]`)
+
+// CheckGlob returns an error if a glob for names of objects is invalid, or can match no name.
+func CheckGlob(glob string) error {
+	if _, err := path.Match(glob, ""); err != nil {
+		return fmt.Errorf("found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", glob)
+	}
+	if strings.ContainsFunc(glob, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }) {
+		return fmt.Errorf("found %q, which matches no name, because names have no spaces; expected a glob such as web-*", glob)
+	}
+	for _, r := range reversedRange.FindAllStringSubmatch(glob, -1) {
+		if r[1] > r[2] {
+			return fmt.Errorf("found %q, which matches no name, because %s comes after %s; expected a range such as [%[3]s-%[2]s]", glob, r[1], r[2])
+		}
+	}
+	return nil
 }
 
 // CheckOwner returns an error unless the glob of an owner is empty or has the form KIND/NAME.

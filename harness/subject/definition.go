@@ -131,7 +131,7 @@ func Operator(d Definition) (Target, error) {
 // checkFiles returns an error for an invalid file name, and for content that is not a valid template.
 func checkFiles(files map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+		if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {
 			return fmt.Errorf("found the name %q; expected the name of a file without a directory", name)
 		}
 		if len(name) > fileNameMax || strings.ContainsRune(name, 0) {

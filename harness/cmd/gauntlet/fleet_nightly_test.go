@@ -263,8 +263,12 @@ func failingWorker(t *testing.T, c fleet.Campaign, store fleet.Store) {
 	w := fleet.Worker{Campaign: c, Attempt: "pod", Store: store, Clock: clock.RealClock{}}
 	w.Prepare = func(u fleet.Unit) (campaign.Attempt, error) {
 		return func(context.Context) (*reports.Run, error) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte("name: x\n"), 0o600); err != nil {
+				return nil, err
+			}
 			return &reports.Run{
-				Scenario: generate.ScenarioName(c.Profile, u.Seed), Subject: u.Subject, Provider: c.Provider, Seed: u.Seed, Directory: t.TempDir(), Verdict: check.Fail,
+				Scenario: generate.ScenarioName(c.Profile, u.Seed), Subject: u.Subject, Provider: c.Provider, Seed: u.Seed, Directory: dir, Verdict: check.Fail,
 				Results: []check.Result{{Check: "max-surge", Verdict: check.Fail, Reason: "found 5 pods; expected 4"}},
 			}, nil
 		}, nil

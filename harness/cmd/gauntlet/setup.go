@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ The command prints the paths of all programs to standard output.`,
 				build = setup.Nodes
 			}
 			paths, err := build(cmd.Context())
+			if errors.Is(err, setup.ErrCache) {
+				return err
+			}
 			if err != nil {
 				return &unfinishedError{err}
 			}

@@ -30,6 +30,25 @@ const (
 	upNodesMax     = 20
 )
 
+// checkUpDirectory returns an error if "gauntlet up" cannot create files in the directory of standing
+// clusters.
+func checkUpDirectory() error {
+	if err := checkStateDirectory(); err != nil {
+		return err
+	}
+	root, err := standing.Root()
+	if err == nil {
+		root, err = existing(root)
+	}
+	if err == nil {
+		err = checkParent(root)
+	}
+	if err != nil {
+		return fmt.Errorf("directory of standing clusters: %w; expected a directory in which files can be created; set XDG_STATE_HOME to one", err)
+	}
+	return nil
+}
+
 // checkStateDirectory returns an error if the directory of standing clusters, or its parent, is a file.
 func checkStateDirectory() error {
 	root, err := standing.Root()
@@ -73,7 +92,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 			if target == noSubject && cmd.Flags().Changed("replicas") {
 				return errors.New("--replicas has no effect without a subject: add --subject, or omit --replicas")
 			}
-			if err := checkStateDirectory(); err != nil {
+			if err := checkUpDirectory(); err != nil {
 				return err
 			}
 			installed, err := standingSubject(cmd.Context(), target, replicas)

@@ -90,6 +90,9 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 		}
 	}
 	s.Operator = &combined
+	if err := s.Validate(); err != nil {
+		return err
+	}
 	for _, target := range s.CreatedObjects() {
 		if slices.Contains(kinds, string(target.Kind)) {
 			return nil

@@ -109,7 +109,7 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	result := &reports.Run{Scenario: s.Name, Subject: "fake", Directory: dir, Verdict: check.Pass}
+	result := &reports.Run{Scenario: s.Name, Subject: "fake", Provider: "virtual", Directory: dir, Verdict: check.Pass, Results: []check.Result{{Check: "status", Verdict: check.Pass}}}
 	l := begin().deliver(history.Added, replicaSet(10, 1)).write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3))
 	if len(s.Faults) > 0 && b == nil || b != nil && b.Scenario != s.Name {
 		f.t.Errorf("run of %s with %d faults: found baseline %v; expected one of this scenario", s.Name, len(s.Faults), b)

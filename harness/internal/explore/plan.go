@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,10 +40,19 @@ func (p *Plan) validate() error {
 	if err := p.Baseline.Validate(); err != nil {
 		return fmt.Errorf("field baseline: %w", err)
 	}
+	first := map[string]int{}
 	for i := range p.Places {
 		if err := p.Places[i].validate(); err != nil {
 			return fmt.Errorf("field places[%d]%w", i, err)
 		}
+		key, err := json.Marshal(p.Places[i])
+		if err != nil {
+			return err
+		}
+		if at, exists := first[string(key)]; exists {
+			return fmt.Errorf("field places[%d]: found the same place as in places[%d]; expected each place once", i, at)
+		}
+		first[string(key)] = i
 	}
 	return nil
 }

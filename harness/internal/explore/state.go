@@ -143,6 +143,8 @@ func (s *search) checkSame(saved *savedPlan) error {
 		return err
 	case digest == saved.Search && found != s.Baseline:
 		return fmt.Errorf("found the plan of a search with --baseline=%d; expected --baseline=%d", found, s.Baseline)
+	case digest == saved.Search && saved.Baseline.Scenario != s.calm.Name:
+		return fmt.Errorf("field baseline.scenario: found %s; expected %s", saved.Baseline.Scenario, s.calm.Name)
 	case digest == saved.Search:
 		return nil
 	case saved.Settings == nil:
@@ -215,6 +217,9 @@ func parseResult(line []byte) (result, error) {
 	}
 	if err := reports.CheckVerdict(r.Verdict); err != nil {
 		return r, fmt.Errorf("field verdict: %w", err)
+	}
+	if r.Seconds < 0 {
+		return r, fmt.Errorf("field seconds: found %g; expected 0 or more", r.Seconds)
 	}
 	if r.failed() && r.Directory == "" {
 		return r, errors.New("field directory: found no value; expected the directory of the failed run")

@@ -35,21 +35,16 @@ const (
 )
 
 // Extract writes the files of an archive from [Compress] to the directory dir, and creates dir. It
-// returns an error if the archive has no run, or if the files are much larger than those of any run.
+// returns an error if the files are more or much larger than those of any run.
 func Extract(archive []byte, dir string) error {
-	files, hasRun := 0, false
-	err := extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))), func(name string) error {
+	files := 0
+	return extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))), func(string) error {
 		files++
-		hasRun = hasRun || filepath.Base(name) == "scenario.yaml" // an exploration has runs in subdirectories
 		if files > filesMax {
 			return fmt.Errorf("found more than %d files; expected the directory of a run, which has fewer", filesMax)
 		}
 		return nil
 	})
-	if err == nil && !hasRun {
-		return fmt.Errorf("found an archive of %d files without scenario.yaml; expected the directory of a run", files)
-	}
-	return err
 }
 
 // extract is like [Extract] for a stream. Together, the files may have at most limit bytes. It calls the

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -253,8 +254,11 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		if err := Extract(archive, to); err != nil {
 			return fmt.Errorf("file %s in the store of results: %w", m.archives[i], err)
 		}
-		run.Directory = to
 		scenario := "scenario.yaml"
+		if _, err := os.Stat(filepath.Join(to, scenario)); err != nil && m.failed[i].Scenario == "" {
+			return fmt.Errorf("file %s in the store of results: found no file %s; expected the directory of a run", m.archives[i], scenario)
+		}
+		run.Directory = to
 		switch unit := m.failed[i]; {
 		case unit.Scenario != "":
 			return nil // an exploration has many runs, so it has no single command that reproduces it

@@ -144,6 +144,11 @@ func (f *file) validate(document scenario.Document) error {
 	if name := f.Subject.Namespace; name != "" && len(validation.IsDNS1123Label(name)) > 0 {
 		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", name))
 	}
+	for i, arg := range f.Subject.Args {
+		if strings.ContainsRune(arg, 0) {
+			errs = append(errs, document.Errorf(fmt.Sprintf("subject.args[%d]", i), "found %.80q; expected a text without NUL characters", arg))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.Subject.Env)) {
 		if name == "" || strings.ContainsRune(name, '=') || strings.ContainsFunc(name, unicode.IsControl) {
 			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, without = and without control characters", name))

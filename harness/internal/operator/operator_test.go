@@ -338,6 +338,7 @@ func TestErrors(t *testing.T) {
 		{"namespace", "subject: {exec: run, namespace: Bad_NS, manifests: [widgets.yaml]}", `:1:33: subject.namespace: found "Bad_NS"; expected a DNS label`},
 		{"environment variables", "subject: {exec: run, env: {'A=B': c, '': d}, manifests: [widgets.yaml]}", `found the key "A=B"; expected the name of an environment variable`},
 		{"environment variable with a line break", `subject: {exec: run, env: {"A\nB": c}, manifests: [widgets.yaml]}`, `found the key "A\nB"; expected the name of an environment variable`},
+		{"argument with a NUL", `subject: {exec: run, args: ["b\0c"], manifests: [widgets.yaml]}`, `subject.args[0]: found "b\x00c"; expected a text without NUL characters`},
 		{"environment variable with a NUL", `subject: {exec: run, env: {A: "b\0c"}, manifests: [widgets.yaml]}`, `found the value "b\x00c" of "A"; expected a text without NUL characters`},
 		{"long name of a file", "subject: {exec: run, manifests: [widgets.yaml], files: {" + strings.Repeat("a", 300) + ": x}}", "of 300 bytes; expected the name of a file: at most 255 bytes"},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},

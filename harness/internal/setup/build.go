@@ -182,12 +182,15 @@ func (p *progress) follow(r io.Reader) []string {
 	return otherLines
 }
 
+// ErrCache means that the cache directory cannot be created.
+var ErrCache = errors.New("expected a directory in which files can be created; set XDG_CACHE_HOME to one")
+
 // lock locks the cache directory, whose path is the argument root. If another process holds the
 // lock, lock waits until that process releases it or ctx ends. The returned function unlock
 // releases the lock. The kernel also releases it when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w", root, err)
+		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w; %w", root, err, ErrCache)
 	}
 	file, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
