@@ -81,8 +81,8 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// check returns an error if the verdict of the file is not that of its runs, or if the file has a run
-// twice. The error begins with the field's path.
+// check returns an error if a run, or the verdict of the whole file, is impossible. So is a run that the
+// file has twice. The error begins with the field's path.
 func (r *jsonReport) check() error {
 	worst, first := check.Pass, map[string]int{}
 	for i := range r.Runs {
@@ -125,8 +125,8 @@ func (r *jsonRun) check() error {
 	return cmp.Or(r.checkNames(), checkNumbers(numbers), r.checkResults())
 }
 
-// checkResults returns an error if a result has an impossible verdict, name or number, or if the verdict
-// of the run is better than one of its results.
+// checkResults returns an error if a result has an impossible verdict, name or number. It also returns one
+// if the verdict of the run is better than that of a result.
 func (r *jsonRun) checkResults() error {
 	first := map[string]int{}
 	for i, result := range r.Results {

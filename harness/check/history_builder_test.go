@@ -71,8 +71,8 @@ func (h *historyBuilder) append(r history.Record) {
 	h.appendOnly(r)
 }
 
-// missing returns the record without which a record is impossible: the end of the running process, the
-// beginning of the step, or the injection of the fault. It returns nil if there is none.
+// missing returns the record without which a record is impossible, or nil. That is the end of the running
+// process, the beginning of the step, or the injection of the fault.
 func (h *historyBuilder) missing(r *history.Record) *history.Record {
 	switch {
 	case r.Process != nil && h.integrity.process(0, r.Process) != "" && r.Process.Event == history.ProcessStarted:

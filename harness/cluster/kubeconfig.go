@@ -103,8 +103,8 @@ func checkReadable(paths []string) error {
 	return nil
 }
 
-// checkCredentials returns an error if the selected context names a certificate, key or token file that
-// is not a regular file. It ignores a kubeconfig that the loader cannot load.
+// checkCredentials returns an error if a file that the selected context names is not a regular file. Such
+// files have certificates, keys and tokens. It ignores a kubeconfig that the loader cannot load.
 func (o Existing) checkCredentials(loader clientcmd.ClientConfig) error {
 	config, err := loader.RawConfig()
 	if err != nil {
