@@ -34,6 +34,8 @@ func (r *Record) validate() error {
 		return cmp.Or(negative("delivery.held", "nanoseconds", r.Delivery.Held), negative("delivery.bytes", "bytes", r.Delivery.Bytes))
 	case r.Stall != nil:
 		return negative("stall.lasted", "nanoseconds", r.Stall.Duration)
+	case r.Delivery != nil && r.Delivery.Type == Bookmark && r.Delivery.Object.Version == 0:
+		return errors.New("delivery.object.version: found 0; expected the resourceVersion of the bookmark")
 	case r.Delivery != nil && r.Delivery.Type.HasObject():
 		return r.Delivery.Object.validate("delivery.object")
 	case r.Delivery != nil:

@@ -19,6 +19,7 @@ func TestValidate(t *testing.T) {
 		{"a commit without a name", Record{Commit: &Commit{Type: Added, Object: Object{Ref: Ref{Resource: "pods"}}}}, "commit.object: found no name of the object; expected one"},
 		{"a delivery", Record{Delivery: &Delivery{Type: Modified, Object: pod}}, ""},
 		{"a bookmark", Record{Delivery: &Delivery{Type: Bookmark, Object: Object{Ref: Ref{Version: 3}}}}, ""},
+		{"a bookmark without a version", Record{Delivery: &Delivery{Type: Bookmark}}, "delivery.object.version: found 0; expected the resourceVersion of the bookmark"},
 		{"an error event", Record{Delivery: &Delivery{Type: Error}}, ""},
 		{"a delivery without an object", Record{Delivery: &Delivery{Type: Deleted}}, "delivery.object: found no resource; expected one, such as pods"},
 		{"a delivery of an unknown type", Record{Delivery: &Delivery{Type: "added", Object: pod}}, `delivery.type: found "added"; expected one of ADDED, MODIFIED, DELETED, BOOKMARK, ERROR`},

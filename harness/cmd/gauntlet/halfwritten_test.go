@@ -70,6 +70,16 @@ func TestHalfWritten(t *testing.T) {
 		}, map[string]string{
 			"check": `history.jsonl: record 2: fault.name: found "crash"; expected "restart", which is fault 0 of the scenario`,
 		}},
+		{"scenario changed after the run", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "scenarioSHA256": "abc"`, 1), "history.jsonl": wroteStart,
+		}, map[string]string{
+			"check": "; expected abc, which environment.json names; the file was changed after the run", "shrink": "the file was changed after the run",
+		}},
+		{"history with another step", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + `{"seq":2,"at":2,"step":{"index":1,"event":"begun","detail":"x"}}` + "\n",
+		}, map[string]string{
+			"check": "record 2: step.index: found 1; expected the index of one of the 1 steps of the scenario",
+		}},
 		{"no baseline", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "baseline": true`, 1), "history.jsonl": wroteStart,
 		}, map[string]string{
