@@ -178,10 +178,11 @@ func checkReports(flag, dir string) error {
 	return checkAbsent(flag, dir, reports.FileNames())
 }
 
-// checkAbsent returns an error if a directory contains one of the files.
+// checkAbsent returns an error if a directory contains one of the files. An empty file is valid, because
+// an interrupted search leaves one.
 func checkAbsent(flag, dir string, names []string) error {
 	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.Size() > 0 {
 			return fmt.Errorf("--%s=%s: found the file %s, but no valid report of gauntlet; expected another directory, because the reports would replace this file", flag, dir, name)
 		}
 	}
