@@ -67,7 +67,7 @@ func ReadRunJSON(content []byte) (*Run, error) {
 	if err := json.Unmarshal(content, &decoded); err != nil {
 		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %s", inputfile.JSONReason(err))
 	}
-	if err := decoded.check(); err != nil {
+	if err := decoded.checkContent(); err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)
 	}
 	run := decoded.run()
@@ -111,7 +111,11 @@ func (r *jsonReport) check() error {
 
 // check returns an error if the run or one of its checks has an impossible verdict, name or number. The
 // error begins with the field's path in the run.
-func (r *jsonRun) check() error {
+func (r *jsonRun) check() error { return cmp.Or(r.checkContent(), r.checkNames()) }
+
+// checkContent returns an error if the run or one of its checks has an impossible verdict or number. The
+// error begins with the field's path in the run.
+func (r *jsonRun) checkContent() error {
 	if err := CheckVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
@@ -122,7 +126,7 @@ func (r *jsonRun) check() error {
 	for i, fault := range r.Faults {
 		numbers = append(numbers, number{fmt.Sprintf("faults[%d].injected", i), fault.Injected}, number{fmt.Sprintf("faults[%d].fired", i), fault.Fired})
 	}
-	return cmp.Or(r.checkNames(), checkNumbers(numbers), r.checkResults())
+	return cmp.Or(checkNumbers(numbers), r.checkResults())
 }
 
 // checkResults returns an error if a result has an impossible verdict, name or number. It also returns one

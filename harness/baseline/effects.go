@@ -5,10 +5,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // effects counts what happened in one run to all objects with the same name. An object that is
@@ -78,7 +76,12 @@ func (o *Observer) send(r *history.Request) {
 		}
 		w.key, w.uid = stableKey(object), object.UID
 	case r.Verb == "patch": // a server-side apply creates the object if it does not exist
-		w.key = ref.String()
+		applied := history.Object{Ref: ref}
+		if r.Object != nil {
+			applied = *r.Object
+			applied.Ref = ref
+		}
+		w.key = stableKey(&applied)
 	default:
 		return
 	}
@@ -144,7 +147,7 @@ func (o *Observer) Effects() Facts {
 // with generated names, a delete is not extra if it removes such a replacement.
 //
 // With staleViews true, the controllers under test acted on old views because of a fault. A temporary
-// pod, or object with a generated name, is then not extra: they could not know that they did not need it,
+// object with a generated name is then not extra: they could not know that they did not need the object,
 // and deleted it later.
 func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 	var all []string
@@ -165,7 +168,7 @@ func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && (HasGeneratedName(key) || strings.HasPrefix(key, objects.PodResource+" ")) {
+		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && HasGeneratedName(key) {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {

@@ -101,7 +101,7 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 			continue
 		}
 		if named = target; maps.Equal(target.Annotations, to.Annotations) {
-			return r.wrongWithout(from)
+			return r.lostTemplate(from)
 		}
 	}
 	if named != nil {
@@ -110,9 +110,9 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongWithout returns what the check expected instead of a rollback that loses the template of the
+// lostTemplate returns what the check expected instead of a rollback that loses the template of the
 // Deployment from. It is "" if a ReplicaSet has this template, so that users can return to it.
-func (r *rolloutState) wrongWithout(from *objects.Deployment) string {
+func (r *rolloutState) lostTemplate(from *objects.Deployment) string {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
 			if current, _ := splitByTemplate(from, sets); len(current) > 0 {

@@ -145,7 +145,12 @@ func (i *integrity) process(seq int64, p *history.Process) string {
 	case p.Event != history.ProcessStarted && p.Event != history.ProcessDied && !started:
 		return fmt.Sprintf("record %d is the event %s of process %s, which never started", seq, p.Event, p.Name)
 	}
-	i.running[p.Name] = p.Event != history.ProcessStopped && p.Event != history.ProcessDied
+	switch p.Event { // the records of a pause and of the end may come in either order
+	case history.ProcessStarted:
+		i.running[p.Name] = true
+	case history.ProcessStopped, history.ProcessDied:
+		i.running[p.Name] = false
+	}
 	return ""
 }
 

@@ -38,6 +38,9 @@ func (d *openDeletes) observe(m *Model, r *history.Record) {
 		if m.sent.verb == callDeletePod && m.sent.pod != nil {
 			insert(d.deleting, key, m.sent.pod.UID, true)
 		}
+	case m.answered != nil && m.answered.verb == callDeletePod && m.answered.ownerState != nil && m.answered.pod != nil && isFailure(m.answered):
+		// The controller does not wait for a delete that failed.
+		remove(d.deleting, workQueueKey{process: m.answered.process, uid: m.answered.ownerState.uid}, m.answered.pod.UID)
 	case r.Delivery != nil && r.Delivery.Resource == objects.PodResource:
 		d.deliver(m, r.Delivery)
 	}

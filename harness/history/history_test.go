@@ -214,7 +214,7 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},
 		{"not JSON", start + "hello\n", 1, "line 2: the line is no valid record"},
 		{"not UTF-8", start + strings.Replace(second, "chaos", "\xff", 1), 1, "line 2: found bytes that are not UTF-8; expected a record as JSON in UTF-8"},
-		{"an endless line", start + strings.Repeat("\x00", lineMax+1<<21), 1, "line 2: found more than 67108864 bytes; expected a record with fewer"},
+		{"an endless line", start + strings.Repeat("\x00", lineMax+1<<21), 1, "line 2: found more than 268435456 bytes; expected a record with fewer"},
 		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: found a record with the sequence number (seq) 3; expected 2"},
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: the first record is no start record"},
 		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record with 0 known types; expected exactly one, such as commit or request"},

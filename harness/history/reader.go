@@ -102,9 +102,9 @@ const (
 	// batchesAhead is the maximum number of batches that are read before the caller's loop needs
 	// them.
 	batchesAhead = 16
-	// lineMax is the maximum length of a line, in bytes. Records of runs are much smaller, because the
-	// API server accepts objects of at most a few megabytes.
-	lineMax = 64 << 20
+	// lineMax is the maximum length of a line, in bytes. The longest records are lists. The fault proxy
+	// decodes responses of at most 64 MiB, which may be longer as JSON.
+	lineMax = 256 << 20
 )
 
 // readAhead reads and decodes batches of lines on other goroutines. It returns a channel with the

@@ -25,6 +25,9 @@ func (r *Record) validate() error {
 		if err := oneOf("commit.type", r.Commit.Type, Added, Modified, Deleted); err != nil {
 			return err
 		}
+		if o := &r.Commit.Object; o.Version == 0 && o.Resource != "" && o.Name != "" {
+			return fmt.Errorf("commit.object.version: found 0; expected the resourceVersion of %s", o.Ref)
+		}
 		return r.Commit.Object.validate("commit.object")
 	case r.Request != nil && r.Request.Subject == "":
 		return errors.New("request.subject: found none; expected the name of the process that sent the request, such as subject-0")
@@ -60,16 +63,14 @@ func (r *Record) validate() error {
 	return nil
 }
 
-// validate returns an error if the object has no resource, name or version, or a negative generation. The argument field is the
-// place of the object in the record, such as "commit.object".
+// validate returns an error if the object has no resource or name, or a negative generation. The argument
+// field is the place of the object in the record, such as "commit.object".
 func (o *Object) validate(field string) error {
 	switch {
 	case o.Resource == "":
 		return fmt.Errorf("%s: found no resource; expected one, such as pods", field)
 	case o.Name == "":
 		return fmt.Errorf("%s: found no name of the object; expected one", field)
-	case o.Version == 0:
-		return fmt.Errorf("%s.version: found 0; expected the resourceVersion of %s", field, o.Ref)
 	case o.Generation < 0:
 		return fmt.Errorf("%s.generation: found %d; expected 0 or more", field, o.Generation)
 	}

@@ -39,7 +39,7 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	s.progress("chaos: %s, %s", described, faults.Counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	end := newFaultEnd()
-	t := faultTiming{chaosBegan: s.Clock.Now(), end: end.begun, converged: s.convergedAfterWorkload(ctx, end.begun)}
+	t := faultTiming{chaosBegan: s.Clock.Now(), end: end.begun, converged: s.convergedAfterFaults(ctx, end.begun)}
 	defer func() {
 		cancel()
 		<-t.converged // after this channel is closed, no goroutine uses the environment any more
@@ -121,19 +121,19 @@ func runSteps(ctx context.Context, s *Session) error {
 type faultTiming struct {
 	chaosBegan time.Time       // the time at which the chaos phase began
 	end        <-chan struct{} // closed when faults that last as long as the workload must end; see faultEnd
-	converged  <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
+	converged  <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterFaults
 }
 
-// convergedAfterWorkload returns a channel that is closed when faults must stop waiting for their
+// convergedAfterFaults returns a channel that is closed when faults must stop waiting for their
 // triggers. The channel is closed as soon as the following is true:
 //
-//   - The workload has ended.
+//   - The end of the faults has begun; see faultEnd.
 //   - All objects have converged.
 //   - The controllers under test have then written nothing for the time settle.quiet.
 //
-// The channel is closed in any case when the time settle.within has passed since the end of the
-// workload, or when ctx ends. The scenario contains settle.quiet and settle.within.
-func (s *Session) convergedAfterWorkload(ctx context.Context, faultsEnd <-chan struct{}) <-chan struct{} {
+// The channel is closed in any case when the time settle.within has passed since then, or when ctx
+// ends. The scenario contains settle.quiet and settle.within.
+func (s *Session) convergedAfterFaults(ctx context.Context, faultsEnd <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
 		defer close(converged)
@@ -178,7 +178,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 		case spec.When != nil:
 			report.Failed(nil, fmt.Errorf("the trigger did not match during the run: %s", spec.When))
 		default:
-			report.Failed(nil, fmt.Errorf("the workload ended after less than %s, so the fault did not start; expected a longer workload, or a smaller value in the fault's field \"from\"", spec.From))
+			report.Failed(nil, fmt.Errorf("the workload ended, or one of its steps was late, after less than %s, so the fault did not start; expected a longer workload, or a smaller value in the fault's field \"from\"", spec.From))
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {
@@ -191,13 +191,13 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 // awaitStart waits for the start time or the trigger of a fault. It returns the match of the
 // trigger, and true if the fault must start. It returns false in these cases:
 //
-//   - The fault has no trigger and no duration (the field `for`), and the workload ends before the
-//     start time. Such a fault would end with the workload.
-//   - The channel t.converged is closed before the trigger matches; see convergedAfterWorkload.
+//   - The fault has no trigger and no duration (the field `for`), and the end of the faults begins
+//     before the start time. Such a fault would end at once.
+//   - The channel t.converged is closed before the trigger matches; see convergedAfterFaults.
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.end // a fault without `for` ends with the workload, so such a fault must not begin after the workload
+		over := t.end // a fault without `for` ends then, so it must not begin later
 		if spec.For > 0 {
 			over = nil
 		}

@@ -212,7 +212,7 @@ func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environmen
 		return fmt.Errorf("%s: seed: found %d; expected %d, which environment.json names", d.scenario(), spec.Seed, environment.Seed)
 	}
 	if text, err := inputfile.Read(d.scenario()); err == nil && environment.ScenarioSHA256 != "" && digest(text) != environment.ScenarioSHA256 {
-		return fmt.Errorf("%s: found a file with the SHA-256 %s; expected %s, which environment.json names; the file was changed after the run", d.scenario(), digest(text), environment.ScenarioSHA256)
+		return fmt.Errorf("%s: found a file with the SHA-256 %s; expected %s, which environment.json names; the file was changed after the run; restore it, or run the changed scenario with gauntlet run", d.scenario(), digest(text), environment.ScenarioSHA256)
 	}
 	type run struct {
 		scenario, subject, provider string

@@ -11,7 +11,7 @@ import (
 type Expression struct {
 	// Key is the key of a label, such as tier.
 	Key string `yaml:"key" required:"true"`
-	// SelectorOperator says how the label must be. With In and NotIn, the field values is required.
+	// Operator says how the label must be. With In and NotIn, the field values is required.
 	Operator SelectorOperator `yaml:"operator" required:"true"`
 	// Values is the list of values for In and NotIn. The other operators have no values.
 	Values []string `yaml:"values,omitempty"`

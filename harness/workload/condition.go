@@ -63,7 +63,8 @@ func hasCondition(object map[string]any, conditionType, status string) (bool, st
 // it is not, or if the status has no observedGeneration.
 func oldStatus(object map[string]any) string {
 	observed, has, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
-	if !has {
+	_, terminating, _ := unstructured.NestedString(object, "metadata", "deletionTimestamp")
+	if !has || terminating { // a deletion increases the generation, but many controllers then no longer report it
 		return ""
 	}
 	return unobserved(object, observed)

@@ -269,7 +269,10 @@ func (b *builder) phase(r *history.Record) {
 // the step.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
-	if s.Event == history.StepBegun {
+	switch s.Event {
+	case history.StepLate: // the step goes on
+		return
+	case history.StepBegun:
 		b.steps[s.Index] = b.mark(Mark{
 			Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "workload"), Kind: Step,
 			Action: fmt.Sprintf("step %d", s.Index), Note: s.Detail,

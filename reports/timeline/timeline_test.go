@@ -119,8 +119,9 @@ func TestMarks(t *testing.T) {
 	}{
 		{"a step lasts until its end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepBegun, Detail: "scale"}})
+			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate}})
 			x.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Error: "no"}})
-		}, []string{"workload | step step 1  | scale: no | 1-2"}},
+		}, []string{"workload | step step 1  | scale: no | 1-3"}},
 		{"an unfinished step lasts until the end", func(x *historyBuilder) {
 			x.add(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "scale"}})
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})

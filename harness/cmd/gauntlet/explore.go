@@ -109,10 +109,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		}
 		return exitPass, &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
-	for _, line := range outcome.AlsoCalm() {
-		fmt.Fprintln(cmd.OutOrStdout(), line)
-	}
+	printOutcome(cmd, outcome)
 	results := campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed, Passed: outcome.Passed}
 	if cmd.Context().Err() != nil && !outcome.Complete {
 		results.Interrupted = fmt.Sprintf("interrupted; runs with a result: %d; run the same command to continue the search", results.Runs)
@@ -138,6 +135,14 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		fmt.Fprintln(cmd.OutOrStdout(), "the time of --budget is used up; run the same command to continue the search")
 	}
 	return code, nil
+}
+
+// printOutcome prints the results of a search, and the checks that fail without faults, too.
+func printOutcome(cmd *cobra.Command, outcome *explore.Outcome) {
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
+	for _, line := range outcome.FailuresWithoutFaults() {
+		fmt.Fprintln(cmd.OutOrStdout(), line)
+	}
 }
 
 // nothingTested returns the error for a complete search in which no run reached a place.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,8 +117,8 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
-		if err := reportCampaign(cmd, o.Directory, campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}); err != nil {
+		printOutcome(cmd, outcome)
+		if err := reportCampaign(cmd, o.Directory, campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed, Passed: outcome.Passed}); err != nil {
 			return nil, err
 		}
 		result := summarizeSearch(outcome)
@@ -128,15 +129,20 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 }
 
 // summarizeSearch returns one run that stands for all runs of a search by explore. The returned
-// run has the worst verdict of the failed runs, or pass if no run failed. It also has the results
-// of the failed runs' checks, except those with the verdict pass or not-exercised.
+// run has the worst verdict of the failed runs, or pass if no run failed. For each check that did not
+// pass in all runs, it has the worst result.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed runs: %d; search complete: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
 	for _, run := range outcome.Failed {
 		summary.Verdict = check.Worst(summary.Verdict, run.Verdict)
 		for _, result := range run.Results {
-			if result.Verdict != check.Pass && result.Verdict != check.NotExercised {
+			at := slices.IndexFunc(summary.Results, func(r check.Result) bool { return r.Check == result.Check })
+			switch {
+			case result.Verdict == check.Pass || result.Verdict == check.NotExercised:
+			case at < 0:
 				summary.Results = append(summary.Results, result)
+			case check.Worst(summary.Results[at].Verdict, result.Verdict) != summary.Results[at].Verdict:
+				summary.Results[at] = result
 			}
 		}
 	}

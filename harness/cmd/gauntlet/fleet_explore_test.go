@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -61,9 +62,18 @@ func TestSummarizeSearch(t *testing.T) {
 	unknown := check.Result{Check: "converged", Verdict: check.Unknown}
 	summary := summarizeSearch(&explore.Outcome{Failed: []reports.Run{
 		{Verdict: check.Unknown, Results: []check.Result{passed, unknown}}, {Verdict: check.Fail, Results: []check.Result{violated, passed}},
+		{Verdict: check.Fail, Results: []check.Result{violated, {Check: "converged", Verdict: check.Fail}}},
 	}})
-	if summary.Verdict != check.Fail || len(summary.Results) != 2 {
-		t.Errorf("summary %+v; want the verdict fail and two results", summary)
+	if summary.Verdict != check.Fail || len(summary.Results) != 2 || summary.Results[0].Verdict != check.Fail {
+		t.Errorf("summary %+v; want the verdict fail and two failed results", summary)
+	}
+	var content bytes.Buffer
+	err := reports.RunJSON(&content, summary)
+	if err == nil {
+		_, err = reports.ReadRunJSON(content.Bytes())
+	}
+	if err != nil {
+		t.Errorf("the summary cannot be read again: %v", err)
 	}
 	if summary := summarizeSearch(&explore.Outcome{Complete: true}); summary.Verdict != check.Pass {
 		t.Errorf("verdict %s without failures; want pass", summary.Verdict)

@@ -200,7 +200,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		return errors.Join(err, os.RemoveAll(out))
 	}
 	result := s.check(t, run, seen)
-	if len(seen.fired) == 0 && onlyDiffers(result.run) {
+	if len(seen.fired) == 0 && seen.failedStep == "" && onlyDiffers(result.run) {
 		if err := s.include(run); err != nil {
 			return err
 		}

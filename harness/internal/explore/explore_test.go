@@ -267,7 +267,7 @@ func TestStability(t *testing.T) {
 			progress: "the baseline is not stable; the search ignores what differs in a further run without faults: secrets ns/late, secrets ns/late spec/x and others; see ",
 			masked:   true,
 		},
-		"another check fails": {keeps: true, also: "needless-writes fails also without faults, in 1 of 3 runs: twice; see ", onCheck: func(l *story, result *reports.Run) {
+		"another check fails": {keeps: true, also: "needless-writes also fails without faults, in 1 of 3 runs: twice; see ", onCheck: func(l *story, result *reports.Run) {
 			l.add(*secret)
 			result.Results = []check.Result{{Check: "needless-writes", Verdict: check.Fail, Violations: 1, Reason: "twice"}}
 		}},
@@ -303,7 +303,7 @@ func TestStability(t *testing.T) {
 			if got := outcome.Plan.Baseline.End["secrets ns/late"]; (got == baseline.Any) != test.masked || outcome.Plan.Baseline.Runs != 2 {
 				t.Errorf("the baseline has the Secret %q and %d runs; want it masked: %v, and 2 runs", got, outcome.Plan.Baseline.Runs, test.masked)
 			}
-			if lines := outcome.AlsoCalm(); (len(lines) > 0) != (test.also != "") || !strings.HasPrefix(strings.Join(lines, "\n"), test.also) {
+			if lines := outcome.FailuresWithoutFaults(); (len(lines) > 0) != (test.also != "") || !strings.HasPrefix(strings.Join(lines, "\n"), test.also) {
 				t.Errorf("failures without faults %q; want %q", lines, test.also)
 			}
 			if again := f.explore(t.Context(), o.Directory); !again.Complete {

@@ -66,7 +66,7 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	if !r.failed() {
 		if r.Fired {
 			c.passed++
-			o.Passed = append(o.Passed, o.passed(r.Trial))
+			o.Passed = append(o.Passed, o.report(r.Trial, check.Pass))
 		}
 		return true
 	}
@@ -82,7 +82,9 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	runs, err := reports.ReadDirectory(r.Directory)
 	if err != nil {
 		o.Unreadable = append(o.Unreadable, r.Directory)
-		runs = []reports.Run{{Scenario: r.Trial, Subject: o.Plan.Baseline.Subject, Directory: r.Directory}}
+		unreadable := o.report(r.Trial, r.Verdict)
+		unreadable.Directory = r.Directory
+		runs = []reports.Run{unreadable}
 	}
 	for _, run := range runs {
 		own := run.WithoutFailuresOf(o.Baseline)
@@ -92,19 +94,19 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	return true
 }
 
-// passed returns the report of a trial (a run with faults) that shows no failure.
-func (o *Outcome) passed(trial string) reports.Run {
-	run := reports.Run{Scenario: trial, Subject: o.Plan.Baseline.Subject, Verdict: check.Pass}
+// report returns the report of a trial (a run with faults) of which only the verdict is known.
+func (o *Outcome) report(trial string, verdict check.Verdict) reports.Run {
+	run := reports.Run{Scenario: trial, Subject: o.Plan.Baseline.Subject, Verdict: verdict}
 	if len(o.Baseline) > 0 {
-		calm := o.Baseline[0]
-		run.Subject, run.Provider, run.VirtualTime, run.Seed, run.Controllers = calm.Subject, calm.Provider, calm.VirtualTime, calm.Seed, calm.Controllers
+		other := o.Baseline[0]
+		run.Subject, run.Provider, run.VirtualTime, run.Seed, run.Controllers = other.Subject, other.Provider, other.VirtualTime, other.Seed, other.Controllers
 	}
 	return run
 }
 
-// AlsoCalm returns a line for each check that failed in runs without faults. The search does not count
-// these failures as failures of the runs with faults.
-func (o *Outcome) AlsoCalm() []string {
+// FailuresWithoutFaults returns a line for each check that failed in runs without faults. The search does
+// not count these failures as failures of the runs with faults.
+func (o *Outcome) FailuresWithoutFaults() []string {
 	count, first := map[string]int{}, map[string]string{}
 	for _, run := range o.Baseline {
 		for _, r := range run.Results {
@@ -118,7 +120,7 @@ func (o *Outcome) AlsoCalm() []string {
 	}
 	var lines []string
 	for _, id := range slices.Sorted(maps.Keys(count)) {
-		lines = append(lines, fmt.Sprintf("%s fails also without faults, in %d of %d runs: %s", id, count[id], len(o.Baseline), first[id]))
+		lines = append(lines, fmt.Sprintf("%s also fails without faults, in %d of %d runs: %s", id, count[id], len(o.Baseline), first[id]))
 	}
 	return lines
 }

@@ -140,9 +140,12 @@ func (c *Campaign) validateOptions() error {
 			return fmt.Errorf("faults: %w", err)
 		}
 	}
-	for name, value := range map[string]time.Duration{"duration": c.Duration, "budget": c.Budget} {
-		if value < 0 {
-			return fmt.Errorf("%s: found %s; expected a duration that is not negative", name, value)
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{{"duration", c.Duration}, {"budget", c.Budget}} {
+		if field.value < 0 {
+			return fmt.Errorf("%s: found %s; expected a duration that is not negative", field.name, field.value)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ const retryAfter = 5 * time.Second
 // of an operator refuses it while the operator does not run, for example. A kubelet tries again, but KWOK
 // gives up; see [Cluster.retriggerKWOK].
 //
-// The interval between two attempts for a pod doubles each time.
+// The interval between two attempts for a pod doubles each time, unless the attempt itself fails.
 type kubeletRetries struct {
 	client kubernetes.Interface
 	clock  clock.PassiveClock
