@@ -356,7 +356,7 @@ func TestExplainStart(t *testing.T) {
 			"the subject ended unexpectedly: exited with status 1\ngauntlet waited 60.0 s\ncommand line: manager --leader-elect"},
 		{"port in use", Ours, fmt.Errorf("%w: listen tcp :8080: bind: address already in use", ErrDied),
 			"the subject ended unexpectedly: listen tcp :8080: bind: address already in use\ngauntlet waited 60.0 s\ncommand line: manager --leader-elect\n" +
-				"another process on this machine listens on this port, perhaps the same program in another run; if the program listens on all addresses, pass {{.Metrics}}, {{.Health}} or {{.Address}} to its flags for addresses in the subject file of each run"},
+				"another process on this machine listens on this port, perhaps the same program in another run; if the program listens on all addresses, pass {{.Metrics}}, {{.Health}} or {{.Address}} to its flags for addresses in the subject file of each run; if its port is fixed, make one run at a time with --parallel=1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Subject{options: Options{Target: test.target}}

@@ -174,7 +174,7 @@ func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	}
 	text += "\ncommand line: " + strings.Join(first.commandLine(), " ")
 	if addressInUse.MatchString(err.Error()) {
-		text += "\nanother process on this machine listens on this port, perhaps the same program in another run; if the program listens on all addresses, pass {{.Metrics}}, {{.Health}} or {{.Address}} to its flags for addresses in the subject file of each run"
+		text += "\nanother process on this machine listens on this port, perhaps the same program in another run; if the program listens on all addresses, pass {{.Metrics}}, {{.Health}} or {{.Address}} to its flags for addresses in the subject file of each run; if its port is fixed, make one run at a time with --parallel=1"
 	}
 	if kind := s.options.Target.kind; kind == execKind || kind == imageKind {
 		text += "\ngauntlet passes flags of kube-controller-manager to this program; if the program has other flags, wrap the program in a script that translates the flags, or use subject.Command in Go"
