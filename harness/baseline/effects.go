@@ -47,6 +47,18 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
+// effectsOn returns how often the controllers under test created or deleted an object.
+func (o *Observer) effectsOn(key string) int {
+	if e := o.counts[key]; e != nil {
+		return e.created + e.deleted
+	}
+	return 0
+}
+
+// LatestEffect returns the record of the response to the last create or delete of an object. The key is
+// one of [Observer.Effects]. LatestEffect returns nil if there is no such response.
+func (o *Observer) LatestEffect(key string) *history.Record { return o.latest[key] }
+
 // send adds the resource of a write request to the resources that the controllers under test
 // write. If the request creates or deletes an object, send stores the request until the response
 // arrives. It does not store the delete of an ended pod with a generated name. Such a pod counts as

@@ -28,10 +28,12 @@ type Observer struct {
 	// created, but whose resource the history does not observe. The keys of the map are such as
 	// "secrets default/web".
 	unobserved map[string]string
-	writes     map[uint64]*write   // creates and deletes without a response, by request ID
-	written    []string            // resources that the controllers under test write
-	counts     map[string]*effects // effects on each object, by a key such as "services default/web"
-	deletes    map[types.UID]bool  // UIDs of the objects that the controllers under test deleted and that still exist
+	writes     map[uint64]*write // creates and deletes without a response, by request ID
+	written    []string          // resources that the controllers under test write
+	// latest has the response to the last create or delete of each object, by a key as in counts.
+	latest  map[string]*history.Record
+	counts  map[string]*effects // effects on each object, by a key such as "services default/web"
+	deletes map[types.UID]bool  // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a create or delete request that the controllers under test sent.
@@ -47,7 +49,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, latest: map[string]*history.Record{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -61,7 +63,11 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Request != nil && r.Request.IsWrite():
 		o.send(r.Request)
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
-		o.answer(o.writes[r.Response.ID], r.Response)
+		w := o.writes[r.Response.ID]
+		before := o.effectsOn(w.key)
+		if o.answer(w, r.Response); o.effectsOn(w.key) > before {
+			o.latest[w.key] = r
+		}
 		delete(o.writes, r.Response.ID)
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		o.late = r.Step.Index

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -18,7 +20,11 @@ type baselineChecker struct {
 	excludes []string           // names of faults after which a run cannot be compared with the baseline
 	excluded string             // the first fault in excludes that fired; empty if none did
 	fired    []string           // the names of the faults that fired
-	compare  comparison         // finds the differences between the run and the baseline
+	// firstFired is the sequence number of the record of the first fault that fired; 0 if none did.
+	firstFired int64
+	// showsEffects is true if the differences are creates and deletes.
+	showsEffects bool
+	compare      comparison // finds the differences between the run and the baseline
 	// lastOperation is the index of the last workload step that has an operation, such as create.
 	// Later steps only await a condition, such as that all pods are ready. The run can still be
 	// compared if one of these later steps fails.
@@ -61,6 +67,7 @@ func (checker *baselineChecker) collect(r *history.Record) {
 	if r.Fault == nil || r.Fault.Event != history.FaultFired {
 		return
 	}
+	checker.firstFired = cmp.Or(checker.firstFired, r.Seq)
 	if !slices.Contains(checker.fired, r.Fault.Name) {
 		checker.fired = append(checker.fired, r.Fault.Name)
 	}
@@ -90,10 +97,22 @@ func (checker *baselineChecker) end(m *Model) {
 	compared, differences := checker.compare(checker.baseline, checker.observer, checker.fired)
 	checker.exercised += compared
 	for _, difference := range differences {
-		checker.addViolation(func() Evidence {
-			return Evidence{Summary: difference, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
-		})
+		checker.addViolation(func() Evidence { return checker.describe(m, difference) })
 	}
+}
+
+// describe returns the evidence for a difference. If the difference is a create or delete, the evidence
+// has the record of it, and says whether a fault had acted before.
+func (checker *baselineChecker) describe(m *Model, difference string) Evidence {
+	e := Evidence{Summary: difference, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
+	key, _, _ := strings.Cut(difference, ": found")
+	if latest := checker.observer.LatestEffect(key); latest != nil && checker.showsEffects {
+		e.At, e.Records = latest.At, []int64{latest.Seq}
+		if checker.firstFired == 0 || latest.Seq < checker.firstFired {
+			e.Expected += "; no fault had acted yet, so that this may also happen without faults"
+		}
+	}
+	return e
 }
 
 // unmet returns the record of the failed step, if the step is a violation. Otherwise it returns nil.

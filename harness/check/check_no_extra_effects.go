@@ -32,10 +32,13 @@ var noExtraEffectsCheck = Check{
 }
 
 func newNoExtraEffectsChecker(s Settings) Checker {
+	compare := compareEffects
 	if s.hasContract() {
-		return newBaselineChecker(s, desiredStateFaults, compareNamedEffects)
+		compare = compareNamedEffects
 	}
-	return newBaselineChecker(s, desiredStateFaults, compareEffects)
+	checker := newBaselineChecker(s, desiredStateFaults, compare)
+	checker.showsEffects = true
+	return checker
 }
 
 // compareEffects finds the objects that the controllers under test created or deleted more often

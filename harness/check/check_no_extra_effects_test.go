@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -49,6 +50,40 @@ func TestNoExtraEffects(t *testing.T) {
 			h := newHistoryBuilderOf(widgets, configMaps)
 			test.build(h)
 			test.verify(t, h, withBaseline(test.learnt), "no-extra-effects")
+		})
+	}
+}
+
+// TestEvidenceOfEffects checks that the evidence has the record of the extra create. It must also say
+// whether a fault had acted before.
+func TestEvidenceOfEffects(t *testing.T) {
+	const early = "no fault had acted yet"
+	for name, test := range map[string]struct {
+		faultFirst bool
+		want       bool // the evidence says that no fault had acted
+	}{
+		"before the first fault": {want: true},
+		"after a fault":          {faultFirst: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistoryBuilderOf(widgets, configMaps)
+			if test.faultFirst {
+				h.fires("crash")
+			}
+			createConfigMap(h, "1")
+			h.apply("create", "", objectOf(configMaps, "other", `{}`))
+			created := int64(len(h.records))
+			if !test.faultFirst {
+				h.fires("crash")
+			}
+			result := verdictsWith(t, withBaseline(oneConfigMap), h.end())["no-extra-effects"]
+			if result.Verdict != Fail {
+				t.Fatalf("verdict %s; want fail", result.Verdict)
+			}
+			e := result.Evidence[0]
+			if got := strings.Contains(e.Expected, early); got != test.want || len(e.Records) != 1 || e.Records[0] > created {
+				t.Errorf("records %v, expected %q; want the response to the create, and %q: %v", e.Records, e.Expected, early, test.want)
+			}
 		})
 	}
 }
