@@ -122,16 +122,12 @@ func (o *Observer) Conditions(ref history.Ref) string {
 	if object == nil {
 		return ""
 	}
-	var found struct {
-		Status struct {
-			Conditions []struct{ Type, Status, Reason string }
-		}
-	}
-	if err := objects.Unmarshal(object.Body, &found); err != nil {
-		return "" // the status of a custom resource may have any content
+	generic, err := objects.NewDecoder().Generic(object)
+	if err != nil {
+		return "" // a custom resource may have any content
 	}
 	var texts []string
-	for _, c := range found.Status.Conditions {
+	for _, c := range generic.Conditions {
 		texts = append(texts, strings.TrimSuffix(fmt.Sprintf("%s=%s (%s)", c.Type, c.Status, c.Reason), " ()"))
 	}
 	slices.Sort(texts)

@@ -252,11 +252,11 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 // hasKey reports whether a known upstream issue may have occurred for an object. It considers only
 // processes that may reconcile the object now. Such a process is not paused, and may hold the lease.
 //
-// The map marked has the value true for each key, of a process and an object, for which the issue
-// may have occurred. The parameter object names the object. hasKey ignores its field process.
-func hasKey(m *Model, marked map[workQueueKey]bool, object workQueueKey) bool {
+// The map marked has each key, of a process and an object, for which the issue may have occurred. The
+// parameter object names the object. hasKey ignores its field process.
+func hasKey[V any](m *Model, marked map[workQueueKey]V, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
-		if marked[key] {
+		if _, ok := marked[key]; ok {
 			return true
 		}
 	}

@@ -67,10 +67,5 @@ func (d *openDeletes) deliver(m *Model, event *history.Delivery) {
 // explains reports whether a process does not sync an owner because it waits in vain for a delete. The
 // method ignores processes that are paused or cannot hold the lease.
 func (d *openDeletes) explains(m *Model, owner types.UID) bool {
-	for key := range m.activeKeys(workQueueKey{uid: owner}) {
-		if _, ok := d.open[key]; ok {
-			return true
-		}
-	}
-	return false
+	return hasKey(m, d.open, workQueueKey{uid: owner})
 }

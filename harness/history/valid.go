@@ -25,10 +25,11 @@ func (r *Record) validate() error {
 		if err := oneOf("commit.type", r.Commit.Type, Added, Modified, Deleted); err != nil {
 			return err
 		}
-		if o := &r.Commit.Object; o.Version == 0 && o.Resource != "" && o.Name != "" {
-			return fmt.Errorf("commit.object.version: found 0; expected the resourceVersion of %s", o.Ref)
+		o := &r.Commit.Object
+		if err := o.validate("commit.object"); err != nil || o.Version != 0 {
+			return err
 		}
-		return r.Commit.Object.validate("commit.object")
+		return fmt.Errorf("commit.object.version: found 0; expected the resourceVersion of %s", o.Ref)
 	case r.Request != nil && r.Request.Subject == "":
 		return errors.New("request.subject: found none; expected the name of the process that sent the request, such as subject-0")
 	case r.Request != nil:

@@ -162,8 +162,8 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 }
 
 // neededFor reports whether the run must write the snapshot to files. This is the case if objects
-// have not converged, if a step of the workload was never done, or if the verdict is fail. The result is false for a nil snapshot, which
-// means that the environment of the run did not start.
+// have not converged, if a step of the workload was never done, or if the verdict is fail. The result is
+// false for a nil snapshot, which means that the environment of the run did not start.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }

@@ -135,11 +135,14 @@ func (v *validator) externalController(path string, c ExternalController, before
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)
 	v.externalKindName(path+".kind", c.Kind)
-	for field, kinds := range map[string][]string{"watches": c.Watches, "writes": c.Writes} {
-		for i, kind := range kinds {
-			at := fmt.Sprintf("%s.%s[%d]", path, field, i)
+	for _, field := range []struct {
+		name  string
+		kinds []string
+	}{{"watches", c.Watches}, {"writes", c.Writes}} {
+		for i, kind := range field.kinds {
+			at := fmt.Sprintf("%s.%s[%d]", path, field.name, i)
 			v.externalKindName(at, kind)
-			v.check(slices.Index(kinds, kind) == i, at, "found kind %s twice; expected each kind once", kind)
+			v.check(slices.Index(field.kinds, kind) == i, at, "found kind %s twice; expected each kind once", kind)
 		}
 	}
 }

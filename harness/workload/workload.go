@@ -52,8 +52,8 @@ type Env struct {
 	// Clock measures delays and timeouts.
 	Clock clock.Clock
 	// Late is called when an object does not meet an awaited condition in time. The wait goes on until
-	// Late returns, and then fails. The context of Late ends when the wait ends. If Late is nil, the
-	// wait fails at once.
+	// Late returns, and then fails. The argument ctx ends when the wait ends. If Late is nil, the wait
+	// fails at once.
 	Late func(ctx context.Context)
 }
 

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -123,7 +122,7 @@ func (s *search) learn(ctx context.Context) error {
 		if run == nil || err != nil || ctx.Err() != nil {
 			return err
 		}
-		lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+		lesson, err := lessonOf(run)
 		if err == nil && lesson.Observer.FailedStep != "" {
 			err = fmt.Errorf("a step failed in the run without faults: %s; the workload must complete without faults; see %s", lesson.Observer.FailedStep, run.Directory)
 		}

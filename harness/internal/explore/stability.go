@@ -35,7 +35,7 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 	if run == nil || err != nil || ctx.Err() != nil {
 		return err
 	}
-	lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+	lesson, err := lessonOf(run)
 	if err != nil {
 		return err
 	}
@@ -65,10 +65,15 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 	return nil
 }
 
+// lessonOf returns what a run without faults shows.
+func lessonOf(run *reports.Run) (*Lesson, error) {
+	return Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+}
+
 // include adds a run in which no fault fired to the baseline, which then ignores what differs in this run.
 // Such a run shows what the controllers under test do without faults.
 func (s *search) include(run *reports.Run) error {
-	lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+	lesson, err := lessonOf(run)
 	if err != nil {
 		return err
 	}

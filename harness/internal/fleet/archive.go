@@ -37,19 +37,12 @@ const (
 // Extract writes the files of an archive from [Compress] to the directory dir, and creates dir. It
 // returns an error if the files are more or much larger than those of any run.
 func Extract(archive []byte, dir string) error {
-	files := 0
-	return extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))), func(string) error {
-		files++
-		if files > filesMax {
-			return fmt.Errorf("found more than %d files; expected the directory of a run, which has fewer", filesMax)
-		}
-		return nil
-	})
+	return extract(bytes.NewReader(archive), dir, max(extractedMax, compressionMax*int64(len(archive))), filesMax)
 }
 
-// extract is like [Extract] for a stream. Together, the files may have at most limit bytes. It calls the
-// argument each with the name of each file, and ends if the call returns an error.
-func extract(archive io.Reader, dir string, limit int64, each func(name string) error) error {
+// extract is like [Extract] for a stream. The archive may have at most count files and
+// directories. Together, they may have at most limit bytes.
+func extract(archive io.Reader, dir string, limit int64, count int) error {
 	compressed, err := gzip.NewReader(archive)
 	if err != nil {
 		return fmt.Errorf("found no archive in the format gzip, which the workers write: %w", err)
@@ -71,8 +64,8 @@ func extract(archive io.Reader, dir string, limit int64, each func(name string) 
 		if err != nil {
 			return fmt.Errorf("found a damaged archive: %w", err)
 		}
-		if err := each(header.Name); err != nil {
-			return err
+		if count--; count < 0 {
+			return fmt.Errorf("found more than %d files; expected the directory of a run, which has fewer", filesMax)
 		}
 		if limit -= header.Size; limit < 0 {
 			return fmt.Errorf("extracting %s: found larger files than the archive of a run has; expected at most %d times the size of the archive, or %d bytes", header.Name, compressionMax, extractedMax)
