@@ -16,20 +16,25 @@ import (
 // that needs attention, such as an undeclared one; see isSetAside. It only counts the remaining
 // differences, by reason. It also writes the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.Render, Printable, Printable})
+	return compared(w, comparisons, terminalStyle)
 }
 
 // ComparedMarkdown writes the same content as [Compared], but as Markdown.
 func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
-	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
+	return compared(w, comparisons, markdownStyle)
 }
 
-// style has the functions that format a comparison's tables, texts and paths. One style is for the
-// terminal ([Compared]), the other for Markdown ([ComparedMarkdown]).
+// style has the functions that format the tables, texts and paths of a report. A command line counts
+// as a path.
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
 }
+
+var (
+	terminalStyle = style{table.Writer.Render, Printable, Printable}
+	markdownStyle = style{table.Writer.RenderMarkdown, escape, code}
+)
 
 // compared writes comparisons in the given style. If there are differences, it ends with an
 // explanation of the classifications.

@@ -11,17 +11,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes how many runs of a campaign did not pass, and a few lines for each failure
-// group. A campaign is a series of runs. A failure group contains the runs with the same failure.
-// The text is valid Markdown.
+// FailureGroups writes as text for a terminal how many runs of a campaign did not pass, and a few lines
+// for each failure group. A campaign is a series of runs. A failure group contains the runs with the
+// same failure.
 //
 // The first line has the failure, the number of runs with it, and the smallest run. The smallest
 // run is the one with the fewest steps and faults. The second line has the command that reproduces
-// this run, and the run's directory. If the campaign repeated this run on another provider, a third
-// line says how the repetition ended.
+// this run, and the third line has the run's directory. If the campaign repeated this run on another
+// provider, a fourth line says how the repetition ended.
 //
 // The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
+	return writeFailureGroups(w, runs, notPassed, terminalStyle)
+}
+
+// FailureGroupsMarkdown writes the same content as [FailureGroups], but as Markdown.
+func FailureGroupsMarkdown(w io.Writer, runs int, notPassed []Run) error {
+	return writeFailureGroups(w, runs, notPassed, markdownStyle)
+}
+
+// writeFailureGroups writes the failure groups of a campaign in the given style.
+func writeFailureGroups(w io.Writer, runs int, notPassed []Run, s style) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
 	switch {
@@ -36,7 +46,7 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "- %s\n  reproduce: %s, directory: %s\n", f, code(f.smallest.Reproduce), code(f.smallest.Directory))
+		fmt.Fprintf(&b, "- %s\n  reproduce: %s\n  directory: %s\n", f.line(s), s.path(f.smallest.Reproduce), s.path(f.smallest.Directory))
 		if f.smallest.Repeated != "" {
 			fmt.Fprintf(&b, "  repeated: %s\n", f.smallest.Repeated)
 		}
@@ -126,11 +136,11 @@ func (s failureKey) title() string {
 	}
 }
 
-// String returns the failure group as one line of Markdown: what failed, in how many runs, and
+// line returns the failure group as one line in the given style: what failed, in how many runs, and
 // the reason.
-func (f failureGroup) String() string {
+func (f failureGroup) line(s style) string {
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest run with seed %d: %s",
-		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
+		strings.ToUpper(string(f.verdict)), f.subject, s.text(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, s.text(f.reason))
 }
 
 // scenarioText returns the name of the scenario of the group's run with the fewest steps and

@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"testing"
 
@@ -27,10 +28,13 @@ func TestFailureGroups(t *testing.T) {
 		other, large, small, elsewhere,
 	}
 	var got bytes.Buffer
-	if err := FailureGroups(&got, 120, notPassed); err != nil {
-		t.Fatal(err)
+	for name, write := range map[string]func(io.Writer, int, []Run) error{"failure-groups.md": FailureGroupsMarkdown, "failure-groups.txt": FailureGroups} {
+		got.Reset()
+		if err := write(&got, 120, notPassed); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", name), got.String())
 	}
-	golden(t, filepath.Join("testdata", "failure-groups.md"), got.String())
 
 	for runs, want := range map[int]string{120: "120 runs, all passed\n", 1: "1 run, all passed\n", 0: "0 runs, no result\n"} {
 		got.Reset()

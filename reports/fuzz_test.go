@@ -31,13 +31,14 @@ func FuzzReadDirectory(f *testing.F) {
 			return
 		}
 		for name, err := range map[string]error{
-			"Terminal":      Terminal(io.Discard, runs, 80),
-			"JSON":          JSON(io.Discard, runs),
-			"JUnit":         JUnit(io.Discard, runs),
-			"Markdown":      Markdown(io.Discard, runs, dir),
-			"HTML":          HTML(io.Discard, runs, nil, dir),
-			"Annotations":   Annotations(io.Discard, runs),
-			"FailureGroups": FailureGroups(io.Discard, len(runs), runs),
+			"Terminal":              Terminal(io.Discard, runs, 80),
+			"JSON":                  JSON(io.Discard, runs),
+			"JUnit":                 JUnit(io.Discard, runs),
+			"Markdown":              Markdown(io.Discard, runs, dir),
+			"HTML":                  HTML(io.Discard, runs, nil, dir),
+			"Annotations":           Annotations(io.Discard, runs),
+			"FailureGroups":         FailureGroups(io.Discard, len(runs), runs),
+			"FailureGroupsMarkdown": FailureGroupsMarkdown(io.Discard, len(runs), runs),
 		} {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -40,7 +40,7 @@ func Groups(notPassed []Run) []Group {
 		all = append(all, Group{
 			ID:       f.id(),
 			Title:    fmt.Sprintf("%s: %s (%s)", f.verdict, f.title(), f.subject),
-			Text:     fmt.Sprintf("%s\n\nReproduce: %s\n", f, code(f.smallest.Reproduce)),
+			Text:     fmt.Sprintf("%s\n\nReproduce: %s\n", f.line(markdownStyle), code(f.smallest.Reproduce)),
 			Verdict:  f.verdict,
 			Runs:     f.runs,
 			Scenario: f.smallest.Scenario, Seed: f.smallest.Seed, Directory: f.smallest.Directory,

@@ -306,14 +306,15 @@ const failuresName = "failures.md"
 // reportCampaign prints the failures of a campaign in groups of equal failures. It writes the
 // groups and the reports of all runs to dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
-	var lines bytes.Buffer
+	var lines, file bytes.Buffer
 	if results.Interrupted != "" {
 		fmt.Fprintf(&lines, "%s\n\n", results.Interrupted)
+		fmt.Fprintf(&file, "%s\n\n", results.Interrupted)
 	}
-	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
+	if err := errors.Join(reports.FailureGroups(&lines, results.Runs, results.Failed), reports.FailureGroupsMarkdown(&file, results.Runs, results.Failed)); err != nil {
 		return err
 	}
-	written := writeCampaign(dir, lines.Bytes(), results) // before printing, which may block or fail
+	written := writeCampaign(dir, file.Bytes(), results) // before printing, which may block or fail
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
 	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
 	if results.Runs > 0 && isDirectory(dir) {

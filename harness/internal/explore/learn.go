@@ -229,8 +229,8 @@ func (l *learner) send(r *history.Record) {
 	l.requests = append(l.requests, request)
 	w.Nth = w.count(l.requests)
 	w.object = object.Ref.String()
-	if request.Object != nil {
-		w.version = request.Object.Version // until the response
+	if request.Verb != "delete" {
+		w.version = l.versionBefore(request, object) // until the response
 	}
 	roots := l.known.roots(object)
 	related := map[string]bool{w.object: true}
@@ -249,6 +249,19 @@ func (l *learner) send(r *history.Record) {
 	l.lesson.Writes = append(l.lesson.Writes, w)
 }
 
+// versionBefore returns the version of an object that a request replaces. This is the version in the
+// request, or the newest known version if the request has none, as a server-side apply. The result is 0
+// for an unknown object.
+func (l *learner) versionBefore(request *history.Request, object *history.Object) history.Version {
+	if request.Object != nil && request.Object.Version != 0 {
+		return request.Object.Version
+	}
+	if known := l.known.byKey[object.Ref.String()]; known != nil {
+		return known.Version
+	}
+	return 0
+}
+
 // answer adds the response of a write to the lesson. The response says whether the API server
 // refused the write, and whether the write changed the object. answer ignores the responses to
 // other requests.
@@ -259,7 +272,9 @@ func (l *learner) answer(r *history.Response) {
 	}
 	w := &l.lesson.Writes[sent.index]
 	before := w.version
-	w.version = 0
+	if w.Verb != "delete" {
+		w.version = 0
+	}
 	w.Refused = r.ServerCode < 200 || r.ServerCode > 299
 	w.Changed = !w.Refused
 	if !w.Refused {

@@ -57,14 +57,20 @@ func (s *story) refused(verb, subresource string, sent history.Object) *story {
 	return s.request(verb, subresource, sent, history.Response{Code: 409, ServerCode: 409, Reached: true})
 }
 
-func (s *story) request(verb, subresource string, sent history.Object, response history.Response) *story {
+// request appends a write of the controllers under test, what happens before its response, and the
+// response.
+func (s *story) request(verb, subresource string, sent history.Object, response history.Response, between ...history.Record) *story {
 	s.id++
 	request := &history.Request{ID: s.id, Subject: "subject-0", Verb: verb, Resource: sent.Resource, Subresource: subresource, Namespace: sent.Namespace, Name: sent.Name}
-	if verb != "delete" {
+	if verb != "delete" && verb != "patch" {
 		request.Object = &sent
 	}
 	response.ID = s.id
-	return s.add(history.Record{Request: request}).add(history.Record{Response: &response})
+	s.add(history.Record{Request: request})
+	for _, record := range between {
+		s.add(record)
+	}
+	return s.add(history.Record{Response: &response})
 }
 
 func (s *story) phase(name history.PhaseName) *story {
@@ -224,6 +230,20 @@ func TestPlan(t *testing.T) {
 		{
 			"a write without a change", explore.Crash, begin().write("update", "", rs, rs), nil,
 			map[string]int{"the write changed nothing": 1},
+		},
+		{
+			"a patch without a change", explore.Crash,
+			begin().deliver(history.Added, rs).write("patch", "", rs, rs).write("patch", "", rs, changed),
+			[]string{"crash at patch of replicasets.apps web number 2"},
+			map[string]int{"the write changed nothing": 1},
+		},
+		{
+			"a crash after a delete in the same state", explore.CrashBefore,
+			begin().deliver(history.Added, pod("web-a", 12)).
+				request("delete", "", pod("web-a", 0), history.Response{Code: 200, ServerCode: 200, Reached: true}, history.Record{Commit: &history.Commit{Type: history.Deleted, Object: pod("web-a", 13)}}).
+				write("update", "status", rs, changed),
+			[]string{"crash-before at delete of pods web-* number 1"},
+			map[string]int{"the crash after the previous write leaves the same committed state": 1},
 		},
 		{
 			"a crash in the same state", explore.CrashBefore,
