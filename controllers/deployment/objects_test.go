@@ -142,6 +142,9 @@ func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	}
 }
 
+// unobserved changes the spec of a ReplicaSet after its status was written.
+func unobserved(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.Generation++; return set }
+
 func orphan(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { set.OwnerReferences = nil; return set }
 
 func controlledByAnother(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {

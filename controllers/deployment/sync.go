@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/childindex"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
@@ -101,7 +102,7 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 
 // roll takes the next step of a rolling update. It scales up the new ReplicaSet. If the new
 // ReplicaSet cannot grow, roll scales down the old ReplicaSets. The following step is left to
-// the next sync.
+// the next sync. It scales no old ReplicaSet down while the new one shrinks.
 func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	before := r.replicaSetSizes()
 	to := scaleUpNew(r.limits, before)
@@ -113,10 +114,20 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	case to != before.newSize().replicas:
 		return c.resize(ctx, r, []change{{r.newIndex, to}})
 	}
+	if set := r.newSet(); set != nil && isShrinking(set) {
+		return nil
+	}
 	if down := scaleDownOld(r.limits, r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
 	}
 	return c.cleanUpWhenComplete(ctx, r)
+}
+
+// isShrinking reports whether the status of a ReplicaSet may count pods that the ReplicaSet controller
+// still deletes. The ReplicaSet was then scaled down, or down and up again, since its status was
+// written.
+func isShrinking(set *appsv1.ReplicaSet) bool {
+	return set.Status.ObservedGeneration < set.Generation && set.Status.Replicas >= max(1, ptr.Deref(set.Spec.Replicas, 1))
 }
 
 // recreate takes the next step of a rollout with the strategy Recreate:

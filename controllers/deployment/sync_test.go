@@ -94,6 +94,10 @@ func TestSync(t *testing.T) {
 			events: []string{"Normal ScalingReplicaSet Scaled up replica set " + newReplicaSetName(d3v2) + " from 0 to 1"},
 		},
 		{
+			name: "new ReplicaSet scaled down and up: wait for its status", deployment: d3v2, upToDate: true,
+			sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(2), unobserved)},
+		},
+		{
 			name:       "failed scale-down is an error, and the status is written",
 			deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, upToDate: true,
 			answers: map[string][]error{"update replicasets web-v1": {errTooManyRequests}},
