@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes as text for a terminal how many runs of a campaign did not pass, and a few lines
-// for each failure group. A campaign is a series of runs. A failure group contains the runs with the
+// FailureGroups writes how many runs of a campaign did not pass, and describes each failure group. The
+// text is for a terminal. A campaign is a series of runs. A failure group contains the runs with the
 // same failure.
 //
 // The first line has the failure, the number of runs with it, and the smallest run. The smallest
@@ -136,8 +136,7 @@ func (s failureKey) title() string {
 	}
 }
 
-// line returns the failure group as one line in the given style: what failed, in how many runs, and
-// the reason.
+// line describes the failure group in one line: what failed, in how many runs, and the reason.
 func (f failureGroup) line(s style) string {
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest run with seed %d: %s",
 		strings.ToUpper(string(f.verdict)), f.subject, s.text(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, s.text(f.reason))
