@@ -142,7 +142,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "undeletable-pods", Topic: topicCounting,
 		Behavior: "A ReplicaSet whose pods cannot be deleted has more available pods than its spec.replicas. If its spec.replicas is 0, upstream counts these pods as available and scales other ReplicaSets down further. Otherwise upstream scales no old ReplicaSet down until the pods are gone.",
 		Handling: []string{
-			"max-unavailable: counts all available pods of a ReplicaSet, unless the write scales this ReplicaSet.",
+			"max-unavailable: counts all available pods of a ReplicaSet whose spec.replicas is 0, unless the write scales this ReplicaSet.",
 			"deployment-status: allows a rollout with such a ReplicaSet to report a missed deadline.",
 		},
 	},
@@ -230,7 +230,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "The annotation endpoints.kubernetes.io/last-change-trigger-time may disappear or decrease after a restart. The batch period delays the effect of pod changes only.",
 		Handling: []string{
 			"endpoints-exact, needless-writes: do not read the annotation.",
-			"addresses: reports only a time in another format, and a time that is repeated although no pod has changed.",
+			"addresses: reports only a time in another format, a time that is repeated although no pod has changed, and a time after the change of a pod's readiness that the write shows.",
 		},
 	},
 	{

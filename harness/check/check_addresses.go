@@ -55,7 +55,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	if err != nil {
 		return // the API server rejects Endpoints that cannot be decoded
 	}
-	checker.checkMetadata(m, r.Request, e)
+	checker.checkMetadata(m, r.Request, e, got)
 	since := state.decided
 	wrong, expected := "", ""
 	for _, each := range keepSince(state.services, since) {
@@ -77,8 +77,9 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 
 // checkMetadata reports written Endpoints that lack an annotation of the version before. The
 // annotations of the controller itself do not count. checkMetadata also reports a trigger time that is
-// no time, or that is out of date, and an update without a resourceVersion.
-func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *objects.Endpoints) {
+// no time, or that is out of date or late, and an update without a resourceVersion. The argument got
+// holds the addresses in e.
+func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *objects.Endpoints, got objects.AddressSet) {
 	wrong, expected := "", ""
 	if base := m.sent.process.view.endpoints[e.UID]; base != nil && base.Version == e.Version {
 		for _, key := range slices.Sorted(maps.Keys(base.Annotations)) {
@@ -96,6 +97,9 @@ func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *
 	if wrong == "" && repeatsTriggerTime(m.sent, e) {
 		wrong = fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime)
 		expected = "no such annotation, because no pod has changed since the last write"
+	}
+	if wrong == "" {
+		wrong, expected = lateTriggerTime(m.sent, e, got)
 	}
 	if wrong == "" {
 		return
@@ -132,6 +136,39 @@ func repeatsTriggerTime(c *call, e *objects.Endpoints) bool {
 		}
 	}
 	return true
+}
+
+// lateTriggerTime reports a trigger time that is later than the change of a pod's readiness. The trigger
+// time is that of the earliest change since the last write of these Endpoints. lateTriggerTime examines
+// pods whose addresses have become ready or not ready since that write. The argument got holds the
+// addresses in e.
+func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wrong, expected string) {
+	view, state := c.process.view, c.serviceState
+	written, err := time.Parse(time.RFC3339Nano, e.TriggerTime)
+	base := view.endpoints[e.UID]
+	if err != nil || base == nil || base.Version != e.Version || state.answered == 0 || state.lastWriteFailed {
+		return "", ""
+	}
+	before, err := base.Addresses()
+	if err != nil {
+		return "", ""
+	}
+	for address, ready := range got {
+		if was, listed := before[address]; !listed || was == ready {
+			continue
+		}
+		var latest time.Time
+		for _, each := range keepSince(view.podVersions.byPod[address.UID], state.decided) {
+			if pod := each.value.Pod; pod != nil && pod.ReadyFlip.After(latest) {
+				latest = pod.ReadyFlip
+			}
+		}
+		if !latest.IsZero() && written.After(latest) {
+			return fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime),
+				fmt.Sprintf("at most %s, when the readiness of %s changed", latest.UTC().Format(time.RFC3339), address.Pod)
+		}
+	}
+	return "", ""
 }
 
 // mismatch compares the written Endpoints e with what one version s of the Service requires. The

@@ -34,9 +34,10 @@ var maxUnavailableCheck = Check{
 // the most available pods and the lowest limit. It therefore reports a write only if no combination
 // of these versions allows the write.
 //
-// A ReplicaSet may have more available pods than spec.replicas. The checker counts all these pods,
-// because the controller reads only status.availableReplicas. Of the ReplicaSet that is scaled down,
-// it counts at most the new spec.replicas.
+// A ReplicaSet may have more available pods than spec.replicas. The pods beyond spec.replicas are
+// about to be deleted, so they do not count. If spec.replicas is 0, all available pods count (allowed
+// behavior undeletable-pods). Of the ReplicaSet that is scaled down, at most the new spec.replicas
+// count.
 //
 // Known upstream issue stale-availability: the controller has scaled an old ReplicaSet down. Watch
 // events of pods are late, so status.availableReplicas still counts the pods that this scale-down
@@ -60,10 +61,10 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.Replicas) {
 			return // the scale-down removes no available pod
 		}
-		all := sumOf(sets, availableReplicas)
-		highest = max(highest, all-availableReplicas(set)+min(availableReplicas(set), s.to))
+		others := sumOf(sets, lastingPods) - lastingPods(set)
+		highest = max(highest, others+min(availableReplicas(set), s.to))
 		if availableReplicas(set) > set.Replicas {
-			believed = max(believed, all-(set.Replicas-s.to))
+			believed = max(believed, sumOf(sets, availableReplicas)-(set.Replicas-s.to))
 		}
 	}
 	checker.exercised++
@@ -83,6 +84,15 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.addViolation(describe)
+}
+
+// lastingPods returns how many available pods of a ReplicaSet no earlier scale-down removes; see
+// [maxUnavailableChecker].
+func lastingPods(set *objects.Owner) int {
+	if set.Replicas == 0 {
+		return availableReplicas(set)
+	}
+	return min(availableReplicas(set), set.Replicas)
 }
 
 // mayRemoveUnavailable reports whether another old ReplicaSet of the Deployment may have had pods

@@ -67,6 +67,14 @@ func TestMaxUnavailable(t *testing.T) {
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
+		{name: "counts pods beyond spec.replicas of the new ReplicaSet", want: Fail, evidence: "which leaves 6 pods available", build: func(h *historyBuilder) {
+			startRollout(h, 8, 8, 1, 4)
+			h.resize(h.find("web-v1"), 5).applyAndAnswer()
+		}},
+		{name: "counts pods that cannot be deleted (undeletable-pods)", want: Pass, build: func(h *historyBuilder) {
+			startRollout(h, 8, 8, 0, 3)
+			h.resize(h.find("web-v1"), 5).applyAndAnswer()
+		}},
 		{name: "scales two ReplicaSets down together", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 0, which leaves 4 pods available", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(0, 2))
 			for _, version := range []string{"v1", "v2"} {

@@ -21,6 +21,7 @@ type Pod struct {
 	Active      bool      // the pod is neither terminating nor ended
 	Ready       bool      // the status has the condition Ready=True
 	ReadySince  time.Time // lastTransitionTime of the condition Ready=True; zero if the pod is not ready
+	ReadyFlip   time.Time // lastTransitionTime of the condition Ready, whatever its status
 	DeletionOrder
 }
 
@@ -92,7 +93,11 @@ func decodePod(o *history.Object) (*Pod, error) {
 	p.Ended = p.Phase == PodFailed || p.Phase == PodSucceeded
 	p.Active = !p.Terminating && !p.Ended
 	for _, condition := range body.Status.Conditions {
-		if condition.Type == ReadyCondition && condition.Status == "True" {
+		if condition.Type != ReadyCondition {
+			continue
+		}
+		p.ReadyFlip = condition.LastTransitionTime
+		if condition.Status == "True" {
 			p.Ready, p.ReadySince = true, condition.LastTransitionTime
 		}
 	}
