@@ -149,8 +149,9 @@ func ReadText(path string) ([]byte, error) {
 }
 
 // secondDocument matches a document marker of YAML that follows a line of another document. It skips
-// comments, blank lines and directives before the first document.
-var secondDocument = regexp.MustCompile(`(?m)^(?:[ \t]*(?:[^#%\s-]|-[^-]|--[^-])|---[ \t]+[^#\s]).*\n(?s:.*)^---(\s|$)`)
+// comments, blank lines and directives before the first document. After the marker "...", it needs a
+// line that is neither blank nor a comment.
+var secondDocument = regexp.MustCompile(`(?m)^(?:[ \t]*(?:[^#%\s-]|-[^-]|--[^-])|---[ \t]+[^#\s]).*\n(?s:.*)^(?:---(?:\s|$)|\.\.\.[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*[ \t]*[^#\s])`)
 
 // CheckOneDocument returns an error if the YAML text of a file has several documents. Packages that
 // decode YAML ignore all documents but the first. The error begins with the path.

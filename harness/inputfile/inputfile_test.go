@@ -76,6 +76,11 @@ func TestCheckOneDocument(t *testing.T) {
 		"---\n- a: 1\n--- # x\n- b: 2": false,
 		"--- {a: 1}\n":                 true,
 		"--- {a: 1}\n--- {b: 2}\n":     false,
+		"a: 1\n...\n":                  true,
+		"a: 1\n... # x\n\n# y\n":       true,
+		"a: |\n  b\n  ...\n  c\n":      true,
+		"a: 1\n...\n# x\nb: 2\n":       false,
+		"- a: 1\n...\n- b: 2\n":        false,
 	} {
 		err := CheckOneDocument("x.yaml", []byte(text))
 		if (err == nil) != one || err != nil && err.Error() != "x.yaml: found a second YAML document; expected one document per file" {
