@@ -143,6 +143,8 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "--speed=9"}, `unknown flag: --speed for "gauntlet run"; did you mean --seed?`},
 		{[]string{"run", "--seed=x"}, `--seed: found "x"; expected a whole number from 0 to`},
 		{[]string{"run", "--seed=010"}, "--seed: found a number that begins with 0; expected a decimal number"},
+		{[]string{"run", "--attempts=99999999999999999999"}, `--attempts: found "99999999999999999999"; expected a whole number of at most 18 digits`},
+		{[]string{"image", "x", "--programs"}, "--programs: found no value; expected one, such as --programs=VALUE"},
 		{[]string{"run", "--attempts=03"}, "--attempts: found a number that begins with 0"},
 		{[]string{"run", "--tier"}, "--tier: found no value; expected one of quick, default, full"},
 		{[]string{"run", "burst", "-o"}, "--output: found no value; expected one of table, json, yaml"},
@@ -233,6 +235,9 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"nightly", "--lean=" + bad}, "--prefer-uncovered: " + bad + `: expected a file that "gauntlet coverage --out" wrote`},
 		{[]string{"nightly", "burst", "--prefer-uncovered=" + bad}, "--profile and --prefer-uncovered apply to generated scenarios"},
 		{[]string{"run", "--parallel=-1"}, "--parallel=-1: expected 1 to 64, or 0"},
+		{[]string{"sweep", "seeds", "--parallel=-1"}, "--parallel=-1: expected 1 to 64, or 0"},
+		{[]string{"sweep", "crash", "burst", "--parallel=65"}, "--parallel=65: expected 1 to 64, or 0"},
+		{[]string{"nightly", "--parallel=65"}, "--parallel=65: expected 1 to 64, or 0"},
 		{[]string{"sweep", "seeds", "--from=x"}, `--from: found "x"; expected a whole number from 0 to`},
 		{[]string{"sweep", "seeds", "--from=7", "--to=3"}, "--from=7 --to=3: --from must be at least 1"},
 		{[]string{"sweep", "seeds", "--profile=breeze"}, `--profile: found "breeze"; expected calm, steady, storm, slow or hours`},
@@ -438,6 +443,8 @@ func TestEscapeArguments(t *testing.T) {
 		{"--out=a\nb: x", []string{"--out=a\nb"}, `--out=a\nb: x`},
 		{"a\nb: x\nc: y", []string{"--out=a\nb"}, `a\nb: x` + "\nc: y"},
 		{"x: 1\ny: 2", []string{"\n", "x"}, "x: 1\ny: 2"},
+		{"unknown flag: --a\nb for x", []string{"--a\nb=1"}, `unknown flag: --a\nb for x`},
+		{"--subject: exec:\n: no such file", []string{"--subject=exec:\n"}, `--subject: exec:\n: no such file`},
 	} {
 		if got := escapeArguments(test.text, test.args); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)

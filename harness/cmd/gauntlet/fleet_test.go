@@ -46,7 +46,7 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --tolerations=" + file(t, "- {key: a, effect: Foo}"), `[0].effect: found "Foo"; expected NoSchedule, PreferNoSchedule or NoExecute`},
 		{"--claim=results --tolerations=" + file(t, "- {operator: Equal}"), `[0].key: found ""; expected a key, or the operator Exists`},
 		{"--claim=results --tolerations=" + file(t, "- {operator: Exists}\n---\n- {operator: Equal}"), "found a second YAML document; expected one document per file"},
-		{"--claim=results --seeds=1..900000000 --per-pod=10000", "seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
+		{"--claim=results --seeds=1..900000000 --per-pod=10000", "--seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
 		{"--claim=results --store-secret=keys", "--store-secret has an effect only with --store"},
 		{"--claim=results --prefer-uncovered=" + file(t, "{"), "--prefer-uncovered: "},
 		{"--claim=results --scenario=burst --prefer-uncovered=" + file(t, `{"format":1}`), "apply to generated scenarios only"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -72,7 +73,8 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		return exitPass, err
 	}
 	first := seedOf(f.runs.seed)
-	warnings := cmd.ErrOrStderr()
+	var skipped bytes.Buffer // which scenarios are skipped; printed only if the options are valid
+	warnings := io.Writer(&skipped)
 	round := func(seed uint64) ([]campaign.Attempt, error) {
 		if generates {
 			return f.attemptsOfSeed(cmd, f.generated, seed)
@@ -86,6 +88,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if _, err := round(first); err != nil {
 		return exitPass, err // the options are wrong; no run has started
 	}
+	fmt.Fprint(cmd.ErrOrStderr(), skipped.String())
 	f.runs.announce(cmd, "starting runs for %s, beginning with seed %d\n", f.duration, first)
 	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

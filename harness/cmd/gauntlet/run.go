@@ -261,8 +261,8 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 }
 
 // checkProvider returns an error if the provider cannot run the program under test. The same holds
-// for a flag that has no effect on the provider. It also checks the values of --out, --audit-dir,
-// --kubeconfig and --context.
+// for a flag that has no effect on the provider. It also checks the values of --parallel, --out,
+// --audit-dir, --kubeconfig and --context.
 func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, provider providers.Provider) error {
 	if err := provider.CheckFlags(cmd.Flags().Changed); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, prov
 	} else if err := environment.CheckTarget(provider, target); err != nil {
 		return err
 	}
-	err := errors.Join(checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir))
+	err := errors.Join(f.checkParallel(), checkDirectory("out", f.out), checkDirectory("audit-dir", f.auditDir))
 	if err != nil || provider.Capabilities.Has(cluster.OwnsControlPlane) {
 		return err
 	}
@@ -588,17 +588,22 @@ func checkSeeds(first uint64, count int) error {
 // parallelRuns returns the maximum number of runs at the same time. It returns an error if
 // --parallel is out of range.
 func (f *runFlags) parallelRuns() (int, error) {
-	switch {
-	case f.parallel < 0 || f.parallel > parallelMax:
-		return 0, fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores and memory allow", f.parallel, parallelMax)
-	case f.parallel > 0:
-		return f.parallel, nil
+	if err := f.checkParallel(); err != nil || f.parallel > 0 {
+		return f.parallel, err
 	}
 	provider, err := providers.Named(f.provider)
 	if err != nil || !provider.Capabilities.Has(cluster.ParallelRuns) {
 		return 1, err
 	}
 	return min(campaign.DefaultParallel(), parallelMax), nil
+}
+
+// checkParallel returns an error if --parallel is out of range.
+func (f *runFlags) checkParallel() error {
+	if f.parallel < 0 || f.parallel > parallelMax {
+		return fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores and memory allow", f.parallel, parallelMax)
+	}
+	return nil
 }
 
 // parallelMax is the maximum value of --parallel. Each run needs ports of its own, and a machine

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,12 +56,13 @@ func groupError(err error) error {
 }
 
 // escapeArguments replaces line breaks in a message by \n if an argument of the command line has
-// them. Such an argument is, for example, the path of a file. Each message then has one line.
+// them. Such an argument is, for example, the path of a file, or an unknown flag. Each message then
+// has one line.
 func escapeArguments(text string, args []string) string {
 	for _, arg := range args {
-		_, value, _ := strings.Cut(arg, "=")
-		for _, part := range []string{arg, value} {
-			if strings.Contains(strings.TrimSpace(part), "\n") {
+		flag, value, _ := strings.Cut(arg, "=")
+		for _, part := range []string{arg, flag, value} {
+			if strings.Contains(part, "\n") && strings.TrimSpace(part) != "" {
 				text = strings.ReplaceAll(text, part, strings.ReplaceAll(part, "\n", `\n`))
 			}
 		}
@@ -305,11 +307,17 @@ func expectedValue(invalid *pflag.InvalidValueError) string {
 	if _, expected, ok := strings.Cut(words, "; expected "); ok {
 		return "expected " + expected // the caller has already named the value that was found
 	}
+	if errors.Is(invalid, strconv.ErrRange) && invalid.GetFlag().Value.Type() == "int" {
+		return fmt.Sprintf("expected a whole number of at most %d digits", digitsMax)
+	}
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
 	}
 	return words
 }
+
+// digitsMax is the number of decimal digits that every int can have.
+const digitsMax = 18
 
 // valueWords returns a text that says which values a flag of a standard type accepts. It returns
 // "" for a type of this project.
@@ -325,7 +333,7 @@ func valueWords(flag *pflag.Flag) string {
 		return "true or false"
 	case "stringToString":
 		return "KEY=VALUE"
-	case "string":
+	case "string", "stringArray":
 		return "one, such as --" + flag.Name + "=VALUE"
 	case "stringSlice":
 		return "one or more, separated by commas, with each quotation mark closed"

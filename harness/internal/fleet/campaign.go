@@ -78,7 +78,7 @@ const (
 // CheckName returns an error if no campaign can have the name.
 func CheckName(name string) error {
 	if errs := validation.IsDNS1123Label(name); len(errs) > 0 || len(name) > nameMax {
-		return fmt.Errorf("name of the campaign: found %q; expected at most %d lower-case letters, digits and \"-\"", name, nameMax)
+		return fmt.Errorf("name of the campaign: found %q; expected at most %d lower-case letters, digits and \"-\", with a letter or digit at either end", name, nameMax)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (c *Campaign) Validate() error {
 		return err
 	}
 	if n := c.Seeds.count(); n > SeedsMax {
-		return fmt.Errorf("seeds: found %d seeds in %s; expected at most %d", n, c.Seeds, SeedsMax)
+		return fmt.Errorf("--seeds: found %d seeds in %s; expected at most %d", n, c.Seeds, SeedsMax)
 	}
 	if err := c.validateOptions(); err != nil {
 		return err

@@ -325,7 +325,7 @@ func TestDamagedCampaign(t *testing.T) {
 		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "duration": -5}`, "duration: found -5ns; expected a duration that is not negative"},
 		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "budget": -5}`, "budget: found -5ns; expected a duration that is not negative"},
 		{`{"name": "night", "seeds": {"first": 1, "last": 2}, "perPod": 1, "subjects": ["ours"], "faults": ["nope"]}`, `faults: found unknown fault "nope"; expected`},
-		{`{"name": "night", "seeds": {"first": 1, "last": 900000000}, "perPod": 10000, "subjects": ["ours"]}`, "seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
+		{`{"name": "night", "seeds": {"first": 1, "last": 900000000}, "perPod": 10000, "subjects": ["ours"]}`, "--seeds: found 900000000 seeds in 1..900000000; expected at most 10000000"},
 	} {
 		store := &memory{}
 		if err := store.Put(t.Context(), "night/campaign.json", []byte(test.content)); err != nil {
