@@ -95,12 +95,7 @@ func reconciledKinds(s *scenario.Scenario) []string {
 func allSteps(s *scenario.Scenario) []scenario.Step {
 	steps := slices.Clone(s.Workload)
 	for _, fault := range s.Faults {
-		var params struct {
-			Steps []scenario.Step `yaml:"steps"`
-		}
-		if fault.Params.Decode(&params) == nil { // faults of other types have no steps
-			steps = append(steps, params.Steps...)
-		}
+		steps = append(steps, fault.Params.Steps()...)
 	}
 	return steps
 }

@@ -127,10 +127,13 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 }
 
 // creates returns the create operations among the steps of the workload, in the order of the steps.
-func (s *Scenario) creates() []*Create {
+func (s *Scenario) creates() []*Create { return createsOf(s.Workload) }
+
+// createsOf returns the create operations among steps, in the order of the steps.
+func createsOf(steps []Step) []*Create {
 	var all []*Create
-	for i := range s.Workload {
-		if create, ok := s.Workload[i].Operation.(*Create); ok {
+	for i := range steps {
+		if create, ok := steps[i].Operation.(*Create); ok {
 			all = append(all, create)
 		}
 	}

@@ -193,6 +193,17 @@ faults:
 		{"after another trigger", one("{request: {}, after: {state: {resource: pods, atLeast: 500}}}"),
 			`x.yaml:7:66: faults[0].when.after.state.atLeast: found 500 of pods, so the trigger never matches; expected at most 12, because the workload creates no more`},
 		{"as many pods as a rollout may have", one("{state: {resource: pods, atLeast: 12}}"), ""},
+		{"a fault whose owner exists", "  - api-error: {verb: create, resource: pods, code: 500, owner: ReplicaSet/web-*}\n  - name-taken: {owner: Deployment/*}\n", ""},
+		{"an owner that is not a workload", "  - api-error: {verb: create, resource: pods, code: 500, owner: ConfigMap/*}\n", ""},
+		{"a fault whose owner cannot exist", "  - api-error: {verb: create, resource: pods, code: 500, owner: Deployment/wbe}\n",
+			`x.yaml:6:65: faults[0].api-error.owner: found "Deployment/wbe", but the workload has no such Deployment; expected web`},
+		{"a fault whose kind of owner cannot exist", "  - watch-skip: {resource: pods, owner: Job/*}\n",
+			`x.yaml:6:41: faults[0].watch-skip.owner: found "Job/*", but the workload has no such Job; expected one that a step creates`},
+		{"edits of objects that may exist", "  - user-edit: {steps: [{delete: {kind: Pod, name: legacy-x7fgt}}, {delete: {kind: Pod, name: web-5d-x}}, {scale: {kind: ReplicaSet, name: web-5d, replicas: 1}}]}\n", ""},
+		{"edits of objects of another user", "  - user-edit: {steps: [{create: {kind: Service, name: shop}}]}\n  - user-edit: {steps: [{delete: {kind: Service, name: shop}}, {delete: {kind: Endpoints, name: shop}}]}\n", ""},
+		{"edits of objects that cannot exist", "  - user-edit: {steps: [{delete: {kind: Service, name: web}}, {scale: {kind: ReplicaSet, name: wbe, replicas: 1}}]}\n",
+			"x.yaml:6:56: faults[0].user-edit.steps[0].delete.name: found \"Service web\", but the workload has no such Service; expected one that a step creates\n" +
+				"x.yaml:6:96: faults[0].user-edit.steps[1].scale.name: found \"ReplicaSet wbe\", but the workload has no such ReplicaSet; expected web-*"},
 		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
 		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
 			"x.yaml:7:11: faults[0].when: found a cycle of faults that wait for each other: faults[0] waits for faults[1], which waits for faults[0], directly or through other faults; remove one of these triggers\n" +
@@ -230,6 +241,25 @@ func TestValues(t *testing.T) {
 		_, err := Parse("x.yaml", []byte(head+text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v; want %q", text, err, want)
+		}
+	}
+}
+
+// TestUnknownObjects checks that CheckReachable accepts faults about objects that other programs may
+// create.
+func TestUnknownObjects(t *testing.T) {
+	const faults = "faults:\n  - watch-skip: {resource: pods, owner: Job/*}\n  - user-edit: {steps: [{delete: {kind: ReplicaSet, name: other}}]}\n"
+	for _, rest := range []string{
+		"  - create: {kind: Notebook, apiVersion: example.com/v1, name: a, manifest: {spec: {}}}\n",
+		"  - create: {kind: ReplicaSet, name: a, replicas: 1}\noperator: {controllers: [{name: a, kind: ReplicaSet}]}\n",
+		"  - create: {kind: ReplicaSet, name: other, replicas: 1}\n  - create: {kind: CronJob, name: a, manifest: {spec: {}}}\n",
+	} {
+		s, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+rest+faults))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckReachable(); err != nil {
+			t.Errorf("%s: %v", rest, err)
 		}
 	}
 }

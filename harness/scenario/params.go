@@ -64,6 +64,18 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
+// Steps returns the steps that are a parameter of the fault, as of user-edit. It returns nil for faults
+// of other types, which have no steps.
+func (p Params) Steps() []Step {
+	var params struct {
+		Steps []Step `yaml:"steps"`
+	}
+	if p.Decode(&params) != nil {
+		return nil
+	}
+	return params.Steps
+}
+
 // Errorf returns an error about a parameter of the fault. The error begins with the file and the
 // position of the parameter's value.
 //

@@ -21,13 +21,13 @@ var subresources = map[string][]string{
 	kube.Endpoints:             {},
 }
 
-// CheckReachable returns the errors about triggers that can never match, and about awaits of Services
-// that are never served. It returns nil if there are none, and also if the workload is invalid.
+// CheckReachable returns the errors about triggers, faults and awaits that can never take effect. It
+// returns nil if there are none, and also if the workload is invalid.
 //
 // A trigger can never match if it names subresources, owners or numbers of objects that cannot
-// exist. It can also never match if its fault waits for itself. A scenario with such a trigger
-// can run, but the fault of the trigger does not begin. Therefore [Parse] does not call
-// CheckReachable.
+// exist. It can also never match if its fault waits for itself. A fault can never act on objects or
+// owners that cannot exist. A scenario with such a trigger or fault can run, but the fault has no
+// effect. Therefore [Parse] does not call CheckReachable.
 //
 // A Service without a selector is never served, because the Endpoints controller ignores it.
 func (s *Scenario) CheckReachable() error {
@@ -38,6 +38,9 @@ func (s *Scenario) CheckReachable() error {
 	for i, fault := range s.Faults {
 		v.reachable(fmt.Sprintf("faults[%d].when", i), fault.When)
 		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
+		at := fmt.Sprintf("faults[%d].%s", i, fault.Name)
+		v.owner(at+".owner", fault.Params.Text("owner"))
+		v.edits(at+".steps", fault.Params.Steps())
 	}
 	v.circles()
 	v.served()
@@ -118,12 +121,18 @@ func (v *validator) subresource(path, resource, found string) {
 }
 
 // usersCreate reports whether objects may exist that no step of the workload creates. An external
-// workload (a Go program) or a user-edit fault may create such objects.
-//
-// This package does not know the fault types. usersCreate therefore returns true for every fault
-// whose parameters contain the text "create", such as a user-edit fault with a create step.
+// workload (a Go program) or a create step of another user may create such objects.
 func (s *Scenario) usersCreate() bool {
-	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
+	return s.ExternalWorkload != nil || len(s.userCreates()) > 0
+}
+
+// userCreates returns the create operations in the parameters of faults, such as of user-edit.
+func (s *Scenario) userCreates() []*Create {
+	var all []*Create
+	for _, fault := range s.Faults {
+		all = append(all, createsOf(fault.Params.Steps())...)
+	}
+	return all
 }
 
 // objectsMax returns the maximum number of objects that can exist at one time with this resource
@@ -157,45 +166,98 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 	return n
 }
 
-// owner reports an error if no object of the workload can be the owner that a trigger names. The
-// argument owner is the text in the trigger, such as "ReplicaSet/web-*". The method checks names
-// only for kinds such as ReplicaSet, whose object names follow from the create steps. It also
-// reports an error if the kind is unknown and similar to a known kind.
+// owner reports an error if no object can be the owner that a trigger or a fault names. The argument
+// owner is the text there, such as "ReplicaSet/web-*". The method checks names only for kinds whose
+// objects create pods. It also reports an error if the kind is unknown and similar to a known kind.
 func (v *validator) owner(at, owner string) {
 	kind, name, ok := strings.Cut(owner, "/")
-	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {
+	if !ok || strings.ContainsAny(kind, `*?[\`) {
 		return
 	}
 	known := slices.Concat(owners, []Kind{Service})
 	for _, created := range v.kinds {
 		known = append(known, Kind(created.Name))
 	}
-	if !slices.Contains(known, Kind(kind)) {
+	row, listed := kube.Named(kind)
+	if !listed && !slices.Contains(known, Kind(kind)) {
 		suggestion := similar(kind, known)
 		v.check(suggestion == "", at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
 		return
 	}
-	if !slices.Contains(owners, Kind(kind)) {
-		return
+	if row.Role == kube.Workload {
+		v.mayExist(at, owner, Kind(kind), name)
 	}
-	var possible []string
-	for _, create := range v.scenario.creates() {
-		if create.Kind == Kind(kind) {
-			possible = append(possible, create.Name)
-		}
-		if kind == kube.ReplicaSet && create.Kind == Deployment {
-			possible = append(possible, create.Name+"-*")
-		}
-	}
-	reachable := slices.ContainsFunc(possible, func(p string) bool { return mayMatch(name, p) })
-	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
 }
 
-// expectedNames returns the names of the owners that the workload creates, as one text for an
-// error. Without names, it returns "an owner that a step creates".
+// edits reports an error for each step of another user that changes or deletes an object that cannot
+// exist. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
+func (v *validator) edits(at string, steps []Step) {
+	for i := range steps {
+		target, acts := steps[i].Target()
+		if !acts || target.Kind.IsGeneric() {
+			continue
+		}
+		if row := operationOf(steps[i].Operation); row.effect != creates {
+			v.mayExist(fmt.Sprintf("%s[%d].%s.name", at, i, row.name), target.String(), target.Kind, target.Name)
+		}
+	}
+}
+
+// mayExist reports an error if no object of a kind can have a name that the glob matches. The
+// argument found is the text about the object in the error.
+func (v *validator) mayExist(at, found string, kind Kind, glob string) {
+	possible, known := v.scenario.possibleNames(kind)
+	reachable := slices.ContainsFunc(possible, func(p string) bool { return mayMatch(glob, p) })
+	v.check(!known || reachable, at, "found %q, but the workload has no such %s; expected %s", found, kind, expectedNames(possible))
+}
+
+// possibleNames returns the names that objects of a kind can have. A name that ends with * stands for
+// all names with this prefix, such as those of the pods of a ReplicaSet. The result known is false if
+// other programs may create objects, such as operators.
+func (s *Scenario) possibleNames(kind Kind) (names []string, known bool) {
+	if s.ExternalWorkload != nil || s.Operator != nil {
+		return nil, false
+	}
+	for _, create := range append(s.creates(), s.userCreates()...) {
+		row, listed := kube.Named(string(create.Kind))
+		switch {
+		case create.Kind == kind:
+			names = append(names, create.Name)
+			if create.Count > 1 {
+				names = append(names, create.Names()...)
+			}
+		case row.Role == kube.Workload:
+			if controls(row, string(kind)) {
+				prefix := create.Name + "-"
+				names = append(names, prefix[:min(len(prefix), generateNameMax)]+"*")
+			}
+		case create.Kind == Service && kind == Endpoints:
+			names = append(names, create.Name)
+		case create.Kind.IsGeneric() || !listed:
+			return nil, false // a custom resource, for example
+		}
+	}
+	return names, true
+}
+
+// generateNameMax is the maximum length of the prefix in a generated name. The API server cuts longer
+// prefixes.
+const generateNameMax = 58
+
+// controls reports whether controllers create objects of a kind for an object of the kind owner. They
+// may create objects of a third kind in between, such as the ReplicaSets of a Deployment.
+func controls(owner kube.Kind, kind string) bool {
+	return slices.ContainsFunc(owner.Controls, func(child string) bool {
+		row, _ := kube.Named(child)
+		return child == kind || controls(row, kind)
+	})
+}
+
+// expectedNames returns the names that objects of a kind can have, as one text for an error. Without
+// names, it returns "one that a step creates".
 func expectedNames(possible []string) string {
 	if len(possible) == 0 {
-		return "an owner that a step creates"
+		return "one that a step creates"
 	}
 	return nearest.List(possible, "or")
 }
