@@ -199,6 +199,11 @@ func (c *Create) validate(v *validator, path string) {
 		}
 		v.check(c.APIVersion == "", path+".apiVersion", "found apiVersion %q for kind %s; remove the field, because gauntlet knows the apiVersion of this kind", c.APIVersion, c.Kind)
 	}
+	if c.Kind.IsGeneric() {
+		if v.apiVersion(path+".apiVersion", c); v.invalid(path + ".apiVersion") {
+			return // further errors may not apply: the apiVersion may be missing because the kind is misspelled
+		}
+	}
 	v.createFields(path, c)
 	// If the file has only one of the two, complete has copied it to the other.
 	if !maps.Equal(c.Selector, c.Labels) || v.scenario.source.has(path+".selector") {
@@ -276,7 +281,8 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
 	}
-	v.check(strategy == RollingUpdate, path, "found %s with strategy %s; expected strategy %s for this field", share, cmp.Or(strategy, "none"), RollingUpdate)
+	known := strategy == "" || strategy == Recreate // the error about any other strategy suffices
+	v.check(!known, path, "found %s with strategy %s; expected strategy %s for this field", share, cmp.Or(strategy, "none"), RollingUpdate)
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 

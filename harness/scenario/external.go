@@ -126,6 +126,7 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	if row, ok := kube.Named(kind.Kind); ok {
 		v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
 	}
+	v.builtin(path, kind.kubeKind())
 }
 
 // externalController records the errors about one controller in the list operator.controllers.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -158,19 +160,18 @@ func (v *validator) specReplicas(path string, kind Kind, found Fields) {
 	spec, _ := found["spec"].(map[string]any)
 	value := spec["replicas"]
 	known, ok := kube.Named(string(kind))
-	v.check(value == nil || !ok || !isKubernetesVersion(known), path, "found %.60v; expected a number from 0 to %d", value, replicasMax)
+	text, _ := value.(string)
+	if !longNumber.MatchString(text) {
+		text = encodeJSON(value).describe()
+	}
+	v.check(value == nil || !ok || !isKubernetesVersion(known), path, "found %s; expected a number from 0 to %d", text, replicasMax)
 }
 
 // genericCreate records errors about the fields that only a create operation with a manifest has.
 // These are apiVersion, kind and manifest.
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
-	v.apiVersion(path+".apiVersion", c)
-	if v.invalid(path + ".apiVersion") {
-		return // further errors may not apply: the apiVersion may be missing because the kind is misspelled
-	}
-	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
-		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())
+	v.builtin(path, kind)
 	for _, known := range v.kinds {
 		if known.Name == string(c.Kind) {
 			v.check(known.APIVersion() == kind.APIVersion(), path+".apiVersion",
@@ -203,24 +204,60 @@ func (v *validator) groupVersion(path, found string) {
 	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", found)
 }
 
+// builtin records an error about a kind that Kubernetes does not have, although it has the API group.
+// The mapping at path has the fields apiVersion and kind.
+func (v *validator) builtin(path string, kind kube.Kind) {
+	version := kind.GVR.GroupVersion()
+	var versions []string
+	for _, known := range scheme.Scheme.PrioritizedVersionsForGroup(version.Group) {
+		versions = append(versions, known.String())
+	}
+	if len(versions) == 0 || v.invalid(path+".apiVersion") {
+		return
+	}
+	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s", version, nearest.List(versions, "or"))
+	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind", "found %.60q; expected a kind that %s has%s",
+		kind.Name, version, similar(kind.Name, sortedKeys(scheme.Scheme.KnownTypes(version))))
+}
+
 // kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 // kindName reports an error if the value of the field at path is not a valid kind. The argument
-// found is this value. A valid value is, for example, StatefulSet.
-func (v *validator) kindName(path, found string) {
-	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
+// found is this value. A valid value is, for example, StatefulSet. The error suggests one of the known
+// kinds.
+func (v *validator) kindName(path, found string, known ...Kind) {
+	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet%s", found, similarKind(found, known))
+}
+
+// similarKind returns a suggestion for a message about an unknown kind, such as "; did you mean
+// ReplicaSet?". It also knows the short names of kubectl, such as rs.
+func similarKind(found string, known []Kind) string {
+	known = slices.DeleteFunc(slices.Clone(known), func(k Kind) bool { return string(k) == found })
+	for _, kind := range kube.Kinds {
+		if strings.EqualFold(kind.ShortName, found) && slices.Contains(known, Kind(kind.Name)) {
+			return "; did you mean " + kind.Name + "?"
+		}
+	}
+	return similar(found, known)
 }
 
 // genericTarget records errors about the kind and the name of an object whose kind needs a
 // manifest, such as StatefulSet. A create operation may have any such kind. Any other operation
 // needs a kind that the workload creates, or that [operation.kubernetes] allows.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
-	v.kindName(path+".kind", string(target.Kind))
+	expected := v.expectedKinds(row)
+	likely := expected
+	if row.effect == creates && !v.kindsFixed || row.kubernetes {
+		for _, kind := range kube.Kinds {
+			likely = append(likely, Kind(kind.Name))
+		}
+	}
+	v.kindName(path+".kind", string(target.Kind), likely...)
 	if row.effect != creates || v.kindsFixed {
 		_, known := kube.Named(string(target.Kind))
-		v.check(v.anyKind || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s",
-			string(target.Kind), nearest.List(v.expectedKinds(row), "or"))
+		v.check(v.anyKind || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s%s",
+			string(target.Kind), nearest.List(expected, "or"), similarKind(string(target.Kind), likely))
 	}
 	v.check(target.Name != "", path+".name", "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Subdomain(target.Name)) == 0, path+".name",

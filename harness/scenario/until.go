@@ -84,8 +84,31 @@ func completeJSONPath(expression string) (string, error) {
 		return "", errors.New("the text is not a single JSONPath expression; expected an expression such as {.status.phase}")
 	}
 	complete := "{." + match[1] + match[2] + "}"
-	_, err := jsonpath.Parse("until", complete)
+	parser, err := jsonpath.Parse("until", complete)
+	if err == nil {
+		err = checkNodes(parser.Root)
+	}
 	return complete, err
+}
+
+// checkNodes returns an error if the nodes of a JSONPath expression can select no field. The parser
+// accepts a word without a dot, which only templates may have, and two dots at the end.
+func checkNodes(list *jsonpath.ListNode) error {
+	for i, n := range list.Nodes {
+		switch n := n.(type) {
+		case *jsonpath.ListNode:
+			if err := checkNodes(n); err != nil {
+				return err
+			}
+		case *jsonpath.IdentifierNode:
+			return fmt.Errorf("the word %s follows a space; expected names of fields with a dot between them", n.Name)
+		case *jsonpath.RecursiveNode:
+			if i == len(list.Nodes)-1 {
+				return errors.New("two dots at the end select no field; expected the name of a field after them")
+			}
+		}
+	}
+	return nil
 }
 
 // until reports an error if the kind of the awaited object does not support the condition. It
