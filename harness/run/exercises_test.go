@@ -48,6 +48,7 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 		{"no Deployment", replicaSet + "exercises: [max-surge]\n", "found check max-surge, which nothing in the scenario exercises; expected a step that creates a Deployment"},
 		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found check endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
 		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "scope of the check: Contract (trait slow-start)"},
+		{"an unknown controller", replicaSet + "subject: {controllers: [replicaset]}\nexercises: [slow-start]\n", "did you mean replicaset-controller?"},
 		{"two mistakes", replicaSet + "exercises: [slow-stat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -74,9 +74,29 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), similar(field.name, names)))
 			continue
 		}
-		errs = append(errs, d.decode(field.value, into.FieldByIndex(index), join(path, field.name)))
+		at := join(path, field.name)
+		err := d.tooLong(field.value, into.Type(), field.name, at)
+		if err == nil {
+			err = d.decode(field.value, into.FieldByIndex(index), at)
+		}
+		errs = append(errs, err)
 	}
 	return JoinErrors(errs...)
+}
+
+// tooLong returns an error about a number that does not fit into 64 bits. It returns nil if the field
+// with this name has no bounds, which the error contains.
+func (d decoder) tooLong(from *node, structure reflect.Type, name, path string) error {
+	text, _ := from.value.(string)
+	if !longNumber.MatchString(text) {
+		return nil
+	}
+	for _, field := range boundedFields(structure) {
+		if field.name == name && structure.FieldByIndex(field.index).Type != durationType {
+			return d.source.errorAt(from.position, path, "found %s; expected a number from %d to %d", text, field.Min, field.Max)
+		}
+	}
+	return nil
 }
 
 func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
@@ -152,7 +172,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		number, ok := toInt(from.value)
 		if text, ok := from.value.(string); ok && longNumber.MatchString(text) {
-			return d.source.errorAt(from.position, path, "found %s; expected a number from %d to %d", text, math.MinInt64, math.MaxInt64)
+			return d.source.errorAt(from.position, path, "found %s; expected a whole number of at most %d digits", text, digitsMax)
 		}
 		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
 			return d.mismatch(from, path, "a whole number")
@@ -172,6 +192,9 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	}
 	return nil
 }
+
+// digitsMax is the number of decimal digits that every int64 can have.
+const digitsMax = 18
 
 // longNumber matches a number that does not fit into 64 bits. The YAML library takes it for a text.
 var longNumber = regexp.MustCompile(`^[-+]?[0-9]{19,40}$`)

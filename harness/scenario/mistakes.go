@@ -34,7 +34,11 @@ func (m mistakes) Error() string {
 		lines = append(lines, err.Error())
 	}
 	if more := len(m) - linesMax; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more; the file has %d mistakes", more, len(m)))
+		least := ""
+		if len(m) >= mistakesMax {
+			least = "at least "
+		}
+		lines = append(lines, fmt.Sprintf("and %d more; the file has %s%d mistakes", more, least, len(m)))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -80,11 +80,16 @@ func TestMissingObjects(t *testing.T) {
 	}
 }
 
-// TestManyUnreadableValues checks that the validation of very many unreadable values is short.
-func TestManyUnreadableValues(t *testing.T) {
-	_, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+strings.Repeat("  - a: 1\n", 25_000)))
-	if want := "and 24950 more; the file has 25000 mistakes"; err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("error %.100v, want %s", err, want)
+// TestManyWrongValues checks that the validation of very many wrong values is short.
+func TestManyWrongValues(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"unreadable values", "name: x\nworkload:\n" + strings.Repeat("  - a: 1\n", 25_000), "and 24950 more; the file has at least 25000 mistakes"},
+		{"readable values", minimal + "subject: {controllers: [" + strings.Repeat("a,", 20_000) + "]}\n", "and 950 more; the file has at least 1000 mistakes"},
+	} {
+		_, err := Parse("x.yaml", []byte(test.text))
+		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+			t.Errorf("%s: error %.100v, want %s", test.name, err, test.want)
+		}
 	}
 }
 
@@ -231,8 +236,9 @@ func TestValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: 1.5}}}\n":                      "merge.spec.replicas: found 1.5; expected a number from 0 to 20000",
 		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: 99999999999999999999999}}}\n":  "merge.spec.replicas: found 99999999999999999999999; expected a number from 0 to 20000",
+		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: '3'}}}\n":                      "merge.spec.replicas: found \"3\"; expected a number from 0 to 20000",
 		"  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: null}}}\n":                     "",
-		"  - create: {kind: StatefulSet, name: c, manifest: {spec: {replicas: x}}}\n":                     "manifest.spec.replicas: found x; expected a number from 0 to 20000",
+		"  - create: {kind: StatefulSet, name: c, manifest: {spec: {replicas: x}}}\n":                     "manifest.spec.replicas: found \"x\"; expected a number from 0 to 20000",
 		"  - create: {apiVersion: example.com/v1, kind: Web, name: c, manifest: {spec: {replicas: x}}}\n": "",
 		"  - label: {kind: ReplicaSet, name: web, remove: [a, a]}\n":                                      "label.remove[1]: found the key a twice; expected each key once",
 		"faults:\n  - x: {}\n    when: {request: {verb: get, phase: committed}}\n":                        "found committed with the verb get, which commits nothing",

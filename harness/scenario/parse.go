@@ -16,6 +16,10 @@ const SizeLimit = 256 << 10
 // values are not validated, because the validation would need minutes.
 const unreadableMax = 1_000
 
+// mistakesMax is the maximum number of errors that the validator records. It compares each new error
+// with all of them, so that many more would need minutes.
+const mistakesMax = 1_000
+
 // Load reads and validates the scenario file at path. It passes the content of the file, and the
 // functions in the argument further, to [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {

@@ -263,7 +263,9 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 		v.bounded(path+".fault", t.Fault)
 	case t.Step != nil:
 		v.check(v.scenario.ExternalWorkload == nil, path+".step", "found a trigger on a step; expected another trigger, because an external workload has no steps")
-		v.number(path+".step.index", t.Step.Index, 0, len(v.scenario.Workload)-1)
+		if last := len(v.scenario.Workload) - 1; last >= 0 { // a workload without steps is an error of its own
+			v.number(path+".step.index", t.Step.Index, 0, last)
+		}
 		oneOf(v, path+".step.at", t.Step.At, Begun, Done)
 	}
 	v.check(depth <= afterDepthMax, path, "found more than %d triggers linked by after; expected at most %d", afterDepthMax, afterDepthMax)

@@ -74,7 +74,7 @@ func (s *Scenario) validate(earlier ...error) error {
 
 	v.bounded("cluster", &s.Cluster)
 	v.bounded("subject", &s.Subject)
-	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",
+	v.check(s.Subject.Burst >= s.Subject.QPS || v.invalid("subject.qps"), "subject.burst",
 		"found %d; expected at least subject.qps, which is %d", s.Subject.Burst, s.Subject.QPS)
 
 	v.controllers(s.Subject.Controllers)
@@ -103,9 +103,9 @@ func (v *validator) controllers(names []string) {
 }
 
 // check records an error about the field at path if ok is false. It records only the first
-// error about a field.
+// error about a field, and at most mistakesMax errors.
 func (v *validator) check(ok bool, path, format string, args ...any) {
-	if !ok && !v.invalid(path) {
+	if !ok && len(v.errs) < mistakesMax && !v.invalid(path) {
 		v.errs = append(v.errs, v.scenario.Errorf(path, format, args...))
 	}
 }
@@ -113,10 +113,11 @@ func (v *validator) check(ok bool, path, format string, args ...any) {
 // invalid reports whether the field at path has an error already. An error about a field inside
 // that field, or about an enclosing field, also counts.
 func (v *validator) invalid(path string) bool {
-	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
+	hidden := func(err error) bool {
 		m := new(mistake)
 		return errors.As(err, &m) && hides(m.path, path)
-	})
+	}
+	return slices.ContainsFunc(v.earlier, hidden) || slices.ContainsFunc(v.errs, hidden)
 }
 
 // number records an error about the field at path if its value is out of bounds. The argument
