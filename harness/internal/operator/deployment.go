@@ -2,8 +2,8 @@ package operator
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // process says how a Deployment runs the program with the controllers. The program runs in the
@@ -36,21 +34,21 @@ type process struct {
 // namespace of the Deployment. If the object is not a valid Deployment, processOf returns an error.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
-	// encoding/json names the field of a wrong value. The converter of Kubernetes names only Go types.
-	encoded, err := o.MarshalJSON()
-	if err == nil {
-		err = json.Unmarshal(encoded, &d)
-	}
-	if err != nil {
-		return process{}, errors.New(inputfile.JSONReason(err))
+	if err := decode(o, &d); err != nil {
+		return process{}, err
 	}
 	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {
-		return p, nil
+		return p, errors.New("spec.template.spec.containers: found no container; expected at least one")
 	}
 	for _, port := range container.Ports {
 		p.ports[port.Name] = int(port.ContainerPort)
+	}
+	for _, mount := range container.VolumeMounts {
+		if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
+			return p, fmt.Errorf("container %s: found a mount of the volume %.80q; expected a volume of spec.template.spec.volumes", container.Name, mount.Name)
+		}
 	}
 	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
 	var directories []string

@@ -85,6 +85,9 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 		if err := o.UnmarshalJSON(text); err != nil {
 			return nil, err
 		}
+		if err := checkManifest(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
 		objects = append(objects, o)
 	}
 	return objects, nil
@@ -130,22 +133,38 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 		if len(fields) == 0 {
 			continue // a document with only comments
 		}
-		if _, isList := fields["items"].([]any); o.GetKind() == "List" && !isList {
-			return nil, fmt.Errorf("%s, document %d: items: found no list; expected a list of objects", path, document)
+		read, err := objectsOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", path, document, err)
 		}
-		if o.IsList() {
-			list, err := o.ToList()
-			if err != nil {
-				return nil, fmt.Errorf("%s, document %d: expected a list of objects: %s", path, document, inputfile.JSONReason(err))
-			}
-			for i := range list.Items {
-				objects = append(objects, &list.Items[i])
-			}
-			continue
-		}
-		if o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s, document %d: found an object without kind or apiVersion; expected a Kubernetes manifest", path, document)
-		}
-		objects = append(objects, o)
+		objects = append(objects, read...)
 	}
+}
+
+// objectsOf returns the items of a List, and any other object of a manifest itself. It returns an error
+// if the API server would refuse one of them.
+func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	objects := []*unstructured.Unstructured{o}
+	items, isList := o.Object["items"].([]any)
+	switch {
+	case o.GetKind() == "List" && !isList:
+		return nil, errors.New("items: found no list; expected a list of objects")
+	case isList:
+		objects = nil
+		for i, item := range items {
+			fields, ok := item.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("items[%d]: found %.60v; expected an object", i, item)
+			}
+			objects = append(objects, &unstructured.Unstructured{Object: fields})
+		}
+	case o.GetKind() == "" || o.GetAPIVersion() == "":
+		return nil, errors.New("found an object without kind or apiVersion; expected a Kubernetes manifest")
+	}
+	for _, o := range objects {
+		if err := checkManifest(o); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
 }

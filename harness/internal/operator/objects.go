@@ -2,8 +2,6 @@ package operator
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -85,7 +82,7 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 		s.kinds = append(s.kinds, defined)
 	case kind == "ClusterRole" || kind == "Role":
 		var role rbacv1.ClusterRole // a Role has the same rules
-		if err := decodeRole(o, &role); err != nil {
+		if err := decode(o, &role); err != nil {
 			return err
 		}
 		if bound[kind+"/"+o.GetName()] {
@@ -123,23 +120,10 @@ func boundRoles(manifests []*unstructured.Unstructured) (map[string]bool, error)
 	return bound, nil
 }
 
-// decodeRole decodes a Role or ClusterRole. The error names the field that has a value of a wrong
-// type.
-func decodeRole(o *unstructured.Unstructured, role *rbacv1.ClusterRole) error {
-	text, err := o.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, role); err != nil {
-		return errors.New(inputfile.JSONReason(err))
-	}
-	return nil
-}
-
 // addAggregated adds the cluster roles that an aggregationRule selects to the map bound.
 func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
 	var role rbacv1.ClusterRole
-	if err := decodeRole(aggregate, &role); err != nil {
+	if err := decode(aggregate, &role); err != nil {
 		return err
 	}
 	if role.AggregationRule == nil {

@@ -205,7 +205,7 @@ metadata: {name: metrics, namespace: widgets-system}
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: default}
-webhooks: [{name: a, clientConfig: {service: {name: webhook, namespace: widgets-system}}}]
+webhooks: [{name: a, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: webhook, namespace: widgets-system}}}]
 `
 	const secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: webhook-server-cert, namespace: widgets-system}\n"
 	for _, test := range []struct {
@@ -286,7 +286,6 @@ spec:
             - {name: data, mountPath: /gauntlet-data}
             - {name: temporary, mountPath: `+existing+`}
             - {name: missing, mountPath: /missing}
-            - {name: none, mountPath: /none}
       volumes:
         - {name: config, configMap: {name: config}}
         - {name: some, configMap: {name: config, items: [{key: other, path: renamed}]}}
@@ -367,6 +366,59 @@ func TestErrors(t *testing.T) {
 			_, err := Load(t.Context(), write(t, dir, "subject.yaml", test.text))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error\n     %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestInvalidManifests checks which objects of manifests Load refuses before a run starts. An empty error
+// means that it accepts the object.
+func TestInvalidManifests(t *testing.T) {
+	const (
+		configMap  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+		secret     = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
+		webhook    = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\n"
+		deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: "
+		role       = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
+		definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.a.b}\n" +
+			"spec: {group: a.b, scope: Cluster, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}\n"
+	)
+	for _, test := range []struct{ name, manifest, want string }{
+		{"null and unknown fields", configMap + "data: {a: null}\nimmutable: null\nDATA: 5\nunknown: 6\n", ""},
+		{"number in data", configMap + "data: {x: 5}\n", "m.yaml, document 1: ConfigMap a: found number at data; expected a text"},
+		{"data as a list", configMap + "data: [x]\n", "ConfigMap a: found array at data; expected an object"},
+		{"name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", `ConfigMap A_B: metadata.name: found "A_B"; expected a DNS subdomain`},
+		{"name of a Namespace", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}\n", `Namespace a.b: metadata.name: found "a.b"; expected a DNS label`},
+		{"name of a role", role + "metadata: {name: 'System:A_b'}\n", ""},
+		{"slash in the name of a role", role + "metadata: {name: a/b}\n", `ClusterRole a/b: metadata.name: found "a/b"; expected a name other than . and .., without / and %`},
+		{"rules as text", role + "metadata: {name: a}\nrules: x\n", "ClusterRole a: found string at rules; expected a list"},
+		{"Secret with text", secret + "data: {x: '%%%'}\n", "Secret a: data.x: found a text that is not base64; expected base64"},
+		{"Secret with base64", secret + "data: {x: YWJj, y: ''}\n", ""},
+		{"binaryData with text", configMap + "binaryData: {x: '%'}\n", "ConfigMap a: binaryData.x: found a text that is not base64; expected base64"},
+		{"item that is a number", "apiVersion: v1\nkind: List\nitems: [5]\n", "m.yaml, document 1: items[0]: found 5; expected an object"},
+		{"item of a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Namespace, metadata: {name: A}}]\n", `document 1: Namespace A: metadata.name: found "A"`},
+		{"webhooks as text", webhook + "webhooks: x\n", "ValidatingWebhookConfiguration a: found string at webhooks; expected a list"},
+		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
+		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
+		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%'}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
+		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},
+		{"no container", deployment + "{}}}\n", "m.yaml, document 1: Deployment a: spec.template.spec.containers: found no container; expected at least one"},
+		{"mount without volume", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `container m: found a mount of the volume "x"; expected a volume of spec.template.spec.volumes`},
+		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
+		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},
+		{"definition of a wrong scope", strings.Replace(definition, "Cluster", "Foo", 1), `spec.scope: found "Foo"; expected Namespaced or Cluster`},
+		{"schema of a wrong type", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: array, items: {type: strng}}}}", 1),
+			`spec.versions[0].schema.openAPIV3Schema.properties.x.items.type: found "strng"; expected array, boolean, integer, number, object or string; did you mean string?`},
+		{"kind of another group", "apiVersion: example.com/v1\nkind: Secret\nmetadata: {name: A_B}\ndata: 5\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeProgram(t, dir, "run")
+			write(t, dir, "crd.yaml", widgets)
+			write(t, dir, "m.yaml", test.manifest)
+			_, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: run, manifests: [crd.yaml, m.yaml]}"))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error\n got %v\nwant %s", err, test.want)
 			}
 		})
 	}

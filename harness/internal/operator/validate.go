@@ -1,0 +1,201 @@
+package operator
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// checkManifest returns an error about an object of [installed], or a Deployment, that the API server would
+// refuse. Without it, a run would find out only after the control plane has started. Unknown fields and
+// null are valid.
+func checkManifest(o *unstructured.Unstructured) error {
+	var err error
+	switch {
+	case o.GetName() == "": // missing or generated
+	case o.GetKind() == "Deployment":
+		_, err = processOf(o)
+	case slices.Contains(installed, o.GetKind()):
+		err = validate(o)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// validate returns an error about a field of an object. It accepts each object of a group or version that
+// gauntlet does not know.
+func validate(o *unstructured.Unstructured) error {
+	var typed any = &metav1.PartialObjectMetadata{}
+	definition := o.GetAPIVersion() == "apiextensions.k8s.io/v1" && o.GetKind() == "CustomResourceDefinition"
+	if !definition {
+		known, err := scheme.Scheme.New(o.GroupVersionKind())
+		if err != nil {
+			return nil
+		}
+		typed = known
+	}
+	if err := checkBase64(o); err != nil {
+		return err
+	}
+	if err := decode(withoutBundles(o), typed); err != nil {
+		return err
+	}
+	if err := checkName(o); err != nil {
+		return err
+	}
+	switch typed := typed.(type) {
+	case *admissionv1.ValidatingWebhookConfiguration:
+		for i, w := range typed.Webhooks {
+			if err := checkWebhook(i, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+				return err
+			}
+		}
+	case *admissionv1.MutatingWebhookConfiguration:
+		for i, w := range typed.Webhooks {
+			if err := checkWebhook(i, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+				return err
+			}
+		}
+	}
+	if definition {
+		return checkDefinition(o)
+	}
+	return nil
+}
+
+// withoutBundles returns a copy of an object in which webhooks have no caBundle. A run may replace the
+// caBundle, so that it need not be valid.
+func withoutBundles(o *unstructured.Unstructured) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	webhooks, _ := o.Object["webhooks"].([]any)
+	for _, webhook := range webhooks {
+		fields, _ := webhook.(map[string]any)
+		config, _ := fields["clientConfig"].(map[string]any)
+		delete(config, "caBundle")
+	}
+	return o
+}
+
+// decode stores an object of a manifest in a Go value. As the API server does, it ignores unknown fields,
+// and distinguishes upper and lower case. The error names the field that has a value of a wrong type.
+func decode(o *unstructured.Unstructured, into any) error {
+	text, err := o.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if err := utiljson.Unmarshal(text, into); err != nil {
+		return errors.New(inputfile.JSONReason(err))
+	}
+	return nil
+}
+
+// checkBase64 returns an error if a value of a Secret or ConfigMap is not base64. The errors of package
+// json about base64 do not name the field.
+func checkBase64(o *unstructured.Unstructured) error {
+	field := map[string]string{"Secret": "data", "ConfigMap": "binaryData"}[o.GetKind()]
+	data, _ := o.Object[field].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, _ := data[key].(string)
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			return fmt.Errorf("%s.%s: found a text that is not base64; expected base64", field, key)
+		}
+	}
+	return nil
+}
+
+// checkName returns an error if the API server refuses the name of an object.
+func checkName(o *unstructured.Unstructured) error {
+	name := o.GetName()
+	invalid, expected := validation.IsDNS1123Subdomain(name), "a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part"
+	switch kind := o.GetKind(); {
+	case kind == "Namespace":
+		invalid, expected = validation.IsDNS1123Label(name), "a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end"
+	case strings.Contains(kind, "Role"):
+		invalid, expected = path.IsValidPathSegmentName(name), "a name other than . and .., without / and %"
+	}
+	if len(invalid) > 0 {
+		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
+	}
+	return nil
+}
+
+// checkWebhook returns an error if a webhook lacks a field that has no default.
+func checkWebhook(i int, effects *admissionv1.SideEffectClass, versions []string) error {
+	known := []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+	switch {
+	case effects == nil:
+		return fmt.Errorf("webhooks[%d].sideEffects: found nothing; expected %s", i, nearest.List(known, "or"))
+	case !slices.Contains(known, *effects):
+		return fmt.Errorf("webhooks[%d].sideEffects: found %.60q; expected %s", i, string(*effects), nearest.List(known, "or"))
+	case len(versions) == 0:
+		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found nothing; expected a list with v1", i)
+	}
+	return nil
+}
+
+// checkDefinition returns an error about the name, the scope or a schema of a CustomResourceDefinition.
+func checkDefinition(o *unstructured.Unstructured) error {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	plural, group, scope := text("names", "plural"), text("group"), text("scope")
+	if want := plural + "." + group; plural != "" && group != "" && o.GetName() != want {
+		return fmt.Errorf("metadata.name: found %.80q; expected %s, which is spec.names.plural and spec.group", o.GetName(), want)
+	}
+	if scope != "Namespaced" && scope != "Cluster" {
+		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", scope)
+	}
+	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	for i, version := range versions {
+		fields, _ := version.(map[string]any)
+		schema, _, _ := unstructured.NestedMap(fields, "schema", "openAPIV3Schema")
+		if err := checkSchema(fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i), schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schemaTypes are the types that a schema of a CustomResourceDefinition may name.
+var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "string"}
+
+// checkSchema returns an error if a schema has an unknown type. It also examines the schemas of fields
+// and items.
+func checkSchema(at string, schema map[string]any) error {
+	if found, _ := schema["type"].(string); found != "" && !slices.Contains(schemaTypes, found) {
+		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, found, nearest.List(schemaTypes, "or"), nearest.Suggestion(found, schemaTypes))
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if property, ok := properties[name].(map[string]any); ok {
+			if err := checkSchema(at+".properties."+name, property); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties"} {
+		if inner, ok := schema[name].(map[string]any); ok {
+			if err := checkSchema(at+"."+name, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
