@@ -190,6 +190,12 @@ func (h *historyBuilder) commit(event history.EventType, o history.Object) *hist
 	h.version++
 	o.Version = h.version
 	key := o.Resource + " " + o.Name
+	switch before := h.committed[key]; {
+	case before == nil && event == history.Modified: // impossible
+		event = history.Added
+	case before != nil && before.UID == o.UID && event == history.Added: // impossible
+		event = history.Modified
+	}
 	h.append(history.Record{Commit: &history.Commit{Type: event, Object: o}})
 	if event == history.Deleted {
 		delete(h.committed, key)

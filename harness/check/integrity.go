@@ -1,7 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,25 +18,40 @@ import (
 //
 // A record is impossible if it is:
 //
-//   - a response, list, watch event or end of a watch whose request is not in the history
+//   - a response, list, watch event, end of a watch or fault whose request is not in the history
+//   - a list, watch event or end of a watch whose request has another verb, resource or process
+//   - a watch event after the end of the watch
 //   - a second request or response with the same ID
+//   - a request of a process that never starts
 //   - a second beginning of the phase chaos, or another phase before it
 //   - a step that begins before the previous one has ended, or that ends without having begun
 //   - a fault that fires or is healed before it is injected
 //   - a process that starts twice, or that is stopped or paused before it starts
 //   - a record with an earlier time than the previous record
+//   - a delay or a stall that is longer than the run until then
+//   - a record after the end record
 //   - a committed version that contradicts the previous one, such as a pod that goes from Failed to
 //     Running
 type integrity struct {
 	seq      int64                       // the sequence number of the latest record
 	at       time.Duration               // the time of the latest record
-	answered map[uint64]bool             // by request ID: true if the request has its response, false if it has not
+	ended    bool                        // whether the end record was read
+	gap      bool                        // whether records may be missing
+	requests map[uint64]requestState     // by request ID
+	unknown  map[string]int64            // by name: the first request of each process that has not started, as its sequence number
 	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
 	chaos    bool                        // whether the phase chaos has begun
 	step     int                         // the index of the step that has begun and not ended; -1 if there is none
 	injected map[int]bool                // by index: the faults that have been injected
 	running  map[string]bool             // by name: true for a running process, false for one that has ended
 	uids     map[objectName]types.UID    // the UID of each object in latest, by resource, namespace and name
+}
+
+// requestState is what the records that belong to a request must have, and whether they exist.
+type requestState struct {
+	subject, verb, resource string
+	answered                bool // whether the request has its response
+	closed                  bool // whether the request is a watch that has ended
 }
 
 // latestVersion contains the fields of an object's latest committed version that restrict what
@@ -48,7 +66,7 @@ type latestVersion struct {
 
 func newIntegrity() *integrity {
 	return &integrity{
-		answered: map[uint64]bool{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
+		requests: map[uint64]requestState{}, unknown: map[string]int64{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
 		step: -1, injected: map[int]bool{}, running: map[string]bool{},
 	}
 }
@@ -61,36 +79,50 @@ func (i *integrity) observe(r *history.Record) string {
 	if r.At < at {
 		return fmt.Sprintf("record %d has the time %v, but the previous record %d has the later time %v", r.Seq, r.At, previous, at)
 	}
+	if i.ended {
+		return fmt.Sprintf("record %d comes after the end record", r.Seq)
+	}
 	switch {
+	case r.Gap != nil:
+		i.gap = true
+	case r.End != nil:
+		i.ended = true
+		return i.unknownProcess()
+	case r.Stall != nil:
+		return i.tooLong(r, "a stall of", r.Stall.Duration)
 	case r.Phase != nil:
 		return i.phase(r.Seq, r.Phase.Name)
 	case r.Step != nil:
 		return i.workload(r.Seq, r.Step)
+	case r.Fault != nil && r.Fault.Request != 0:
+		return cmp.Or(i.fault(r.Seq, r.Fault), i.withoutRequest(r.Seq, "a fault", r.Fault.Request))
 	case r.Fault != nil:
 		return i.fault(r.Seq, r.Fault)
 	case r.Process != nil:
 		return i.process(r.Seq, r.Process)
 	case r.Request != nil:
-		if _, exists := i.answered[r.Request.ID]; exists {
-			return fmt.Sprintf("record %d is a second request with the ID %d", r.Seq, r.Request.ID)
-		}
-		i.answered[r.Request.ID] = false
+		return i.request(r.Seq, r.Request)
 	case r.Response != nil:
-		if i.answered[r.Response.ID] {
-			return fmt.Sprintf("record %d is a second response to request %d", r.Seq, r.Response.ID)
-		}
-		defer func() { i.answered[r.Response.ID] = true }()
-		return i.withoutRequest(r.Seq, "a response", r.Response.ID)
+		return i.response(r.Seq, r.Response)
 	case r.List != nil:
-		return i.withoutRequest(r.Seq, "a list", r.List.ID)
+		return i.belongs(r.Seq, "a list", "list", r.List.ID, r.List.Subject, r.List.Resource)
 	case r.Delivery != nil:
-		return i.withoutRequest(r.Seq, "a watch event", r.Delivery.ID)
+		return cmp.Or(i.delivery(r.Seq, r.Delivery), i.tooLong(r, "a watch event that faults delayed by", r.Delivery.Held))
 	case r.WatchClosed != nil:
-		return i.withoutRequest(r.Seq, "the end of a watch", r.WatchClosed.ID)
+		return i.watchClosed(r.Seq, r.WatchClosed)
 	case r.Commit != nil:
 		return i.commit(r.Seq, r.Commit)
 	}
 	return ""
+}
+
+// tooLong returns an error text if a time before a record is longer than the run until then. The
+// parameter content describes the record for this text.
+func (i *integrity) tooLong(r *history.Record, content string, lasted time.Duration) string {
+	if lasted <= r.At {
+		return ""
+	}
+	return fmt.Sprintf("record %d is %s %v, but the run has lasted only %v", r.Seq, content, lasted, r.At)
 }
 
 // phase returns an error text if a phase cannot begin now. The phase chaos is the first one, and only the
@@ -154,10 +186,86 @@ func (i *integrity) process(seq int64, p *history.Process) string {
 	return ""
 }
 
+// request returns an error text if another request has the same ID.
+func (i *integrity) request(seq int64, r *history.Request) string {
+	if _, exists := i.requests[r.ID]; exists {
+		return fmt.Sprintf("record %d is a second request with the ID %d", seq, r.ID)
+	}
+	i.requests[r.ID] = requestState{subject: r.Subject, verb: r.Verb, resource: r.Resource}
+	if _, started := i.running[r.Subject]; !started && i.unknown[r.Subject] == 0 {
+		i.unknown[r.Subject] = seq
+	}
+	return ""
+}
+
+// unknownProcess returns an error text if a process that sent a request never started. A process may
+// send requests before the record of its start.
+func (i *integrity) unknownProcess() string {
+	for _, name := range slices.Sorted(maps.Keys(i.unknown)) {
+		if _, started := i.running[name]; !started && !i.gap {
+			return fmt.Sprintf("record %d is a request of process %q, which never started", i.unknown[name], name)
+		}
+	}
+	return ""
+}
+
+// response returns an error text if a response has no request, is the second one, or has an object of
+// another resource.
+func (i *integrity) response(seq int64, r *history.Response) string {
+	request, exists := i.requests[r.ID]
+	switch {
+	case !exists:
+		return i.withoutRequest(seq, "a response", r.ID)
+	case request.answered:
+		return fmt.Sprintf("record %d is a second response to request %d", seq, r.ID)
+	case r.Object != nil && r.Object.Resource != request.resource:
+		return fmt.Sprintf("record %d has an object of %s, but request %d is for %s", seq, r.Object.Resource, r.ID, request.resource)
+	}
+	request.answered = true
+	i.requests[r.ID] = request
+	return ""
+}
+
+// delivery returns an error text if a watch event does not belong to its request, or comes after the end
+// of the watch.
+func (i *integrity) delivery(seq int64, d *history.Delivery) string {
+	switch wrong := i.belongs(seq, "a watch event", "watch", d.ID, d.Subject, d.Resource); {
+	case wrong != "":
+		return wrong
+	case i.requests[d.ID].closed:
+		return fmt.Sprintf("record %d is a watch event of request %d, whose watch has ended", seq, d.ID)
+	case d.Type.HasObject() && d.Object.Resource != d.Resource:
+		return fmt.Sprintf("record %d is a watch event of %s with an object of %s", seq, d.Resource, d.Object.Resource)
+	}
+	return ""
+}
+
+// watchClosed returns an error text if the end of a watch does not belong to its request.
+func (i *integrity) watchClosed(seq int64, c *history.WatchClosed) string {
+	wrong := i.belongs(seq, "the end of a watch", "watch", c.ID, c.Subject, c.Resource)
+	request := i.requests[c.ID]
+	request.closed = true
+	i.requests[c.ID] = request
+	return wrong
+}
+
+// belongs returns an error text if the request with the given ID has another verb, process or resource
+// than its record. The parameter content describes the record for this text, such as "a list".
+func (i *integrity) belongs(seq int64, content, verb string, id uint64, subject, resource string) string {
+	request, exists := i.requests[id]
+	switch {
+	case !exists:
+		return i.withoutRequest(seq, content, id)
+	case request.verb != verb || request.subject != subject || request.resource != resource:
+		return fmt.Sprintf("record %d is %s of %s for process %q, but request %d is a %s of %s by process %q", seq, content, resource, subject, id, request.verb, request.resource, request.subject)
+	}
+	return ""
+}
+
 // withoutRequest returns an error text if the history contains no request with the given ID, and
 // otherwise "". The parameter content describes the record for this text, such as "a response".
 func (i *integrity) withoutRequest(seq int64, content string, id uint64) string {
-	if _, exists := i.answered[id]; exists {
+	if _, exists := i.requests[id]; exists {
 		return ""
 	}
 	return fmt.Sprintf("record %d is %s of request %d, which the history does not contain", seq, content, id)
@@ -166,10 +274,12 @@ func (i *integrity) withoutRequest(seq int64, content string, id uint64) string 
 // commit compares a committed version with the previous version of the object. It returns a text
 // that describes a contradiction, or "" if there is none.
 //
-// A version contradicts the previous one in five cases:
+// A version contradicts the previous one in six cases:
 //
 //   - Its resourceVersion is not higher.
 //   - Its name belonged to an object with another UID, which was not deleted.
+//   - An existing object is created, or an unknown one is modified or deleted. A missing part of the
+//     history ([history.Gap]) explains an unknown object.
 //   - A pod left the phase Failed or Succeeded.
 //   - The generation decreased.
 //   - The deletionTimestamp was removed. A changed deletionTimestamp is no contradiction, because a
@@ -178,6 +288,13 @@ func (i *integrity) commit(seq int64, c *history.Commit) string {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	before, exists := i.latest[o.UID]
 	former, named := i.uids[name]
+	ref := o.Ref.String()
+	if o.Resource == objects.PodResource {
+		ref = "pod " + o.Namespace + "/" + o.Name
+	}
+	if !exists && !named && !i.gap && c.Type != history.Added {
+		return fmt.Sprintf("record %d is a %s version of %s, which was not created before", seq, c.Type, ref)
+	}
 	if c.Type == history.Deleted {
 		delete(i.latest, o.UID)
 		delete(i.uids, name)
@@ -185,16 +302,14 @@ func (i *integrity) commit(seq int64, c *history.Commit) string {
 	}
 	now := latestVersion{seq: seq, version: o.Version, generation: o.Generation, deleting: o.Deleting, phase: phaseOf(o)}
 	i.latest[o.UID], i.uids[name] = now, o.UID
-	ref := o.Ref.String()
-	if o.Resource == objects.PodResource {
-		ref = "pod " + o.Namespace + "/" + o.Name
-	}
 	evidence := fmt.Sprintf("(records %d and %d), which never happens in Kubernetes", before.seq, seq)
 	switch {
 	case named && former != o.UID:
 		return fmt.Sprintf("%s changed its UID from %s to %s without a deletion (records %d and %d), which never happens in Kubernetes", ref, former, o.UID, i.latest[former].seq, seq)
 	case !exists:
 		return ""
+	case c.Type == history.Added:
+		return fmt.Sprintf("%s was created twice %s", ref, evidence)
 	case now.version <= before.version:
 		return fmt.Sprintf("%s changed its resourceVersion from %d to %d %s", ref, before.version, now.version, evidence)
 	case isTerminalPhase(before.phase) && now.phase != before.phase:

@@ -15,6 +15,14 @@ func TestIntegrity(t *testing.T) {
 	request := func(id uint64) history.Record {
 		return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "get", Resource: replicaSets}}
 	}
+	watch := func(id uint64) history.Record {
+		return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "watch", Resource: replicaSets}}
+	}
+	event := func(id uint64, subject, resource, ofObject string) history.Record {
+		object := history.Object{Ref: history.Ref{Resource: ofObject, Name: "web"}}
+		return history.Record{Delivery: &history.Delivery{ID: id, Subject: subject, Resource: resource, Type: history.Modified, Object: object}}
+	}
+	closed := history.Record{WatchClosed: &history.WatchClosed{ID: 99, Subject: "subject-0", Resource: replicaSets}}
 	response := func(id uint64) history.Record {
 		return history.Record{Response: &history.Response{ID: id, Code: 200}}
 	}
@@ -39,6 +47,72 @@ func TestIntegrity(t *testing.T) {
 		{"a list without its request", func(h *historyBuilder) { h.append(history.Record{List: &history.List{ID: 99}}) }, "is a list of request 99"},
 		{"a watch event without its request", func(h *historyBuilder) { h.append(history.Record{Delivery: &history.Delivery{ID: 99}}) }, "is a watch event of request 99"},
 		{"the end of a watch without its request", func(h *historyBuilder) { h.append(history.Record{WatchClosed: &history.WatchClosed{ID: 99}}) }, "is the end of a watch of request 99"},
+		{"a watch event of its watch", func(h *historyBuilder) {
+			h.append(watch(99))
+			h.append(event(99, "subject-0", replicaSets, replicaSets))
+			h.append(closed)
+		}, ""},
+		{"a watch event after the end of the watch", func(h *historyBuilder) {
+			h.append(watch(99))
+			h.append(closed)
+			h.append(event(99, "subject-0", replicaSets, replicaSets))
+		}, "is a watch event of request 99, whose watch has ended"},
+		{"a watch event of a get", func(h *historyBuilder) {
+			h.append(request(99))
+			h.append(event(99, "subject-0", replicaSets, replicaSets))
+		}, `is a watch event of replicasets.apps for process "subject-0", but request 99 is a get of replicasets.apps by process "subject-0"`},
+		{"a watch event for another process", func(h *historyBuilder) {
+			h.append(watch(99))
+			h.append(event(99, "subject-9", replicaSets, replicaSets))
+		}, `for process "subject-9", but request 99 is a watch`},
+		{"a watch event of another resource", func(h *historyBuilder) {
+			h.append(watch(99))
+			h.append(event(99, "subject-0", "services", "services"))
+		}, "is a watch event of services for process"},
+		{"a watch event with an object of another resource", func(h *historyBuilder) {
+			h.append(watch(99))
+			h.append(event(99, "subject-0", replicaSets, "services"))
+		}, "is a watch event of replicasets.apps with an object of services"},
+		{"a response with an object of another resource", func(h *historyBuilder) {
+			h.append(request(99))
+			h.append(history.Record{Response: &history.Response{ID: 99, Code: 200, Object: &history.Object{Ref: history.Ref{Resource: "services", Name: "web"}}}})
+		}, "has an object of services, but request 99 is for replicasets.apps"},
+		{"a fault at a request that does not exist", func(h *historyBuilder) {
+			h.append(history.Record{Fault: &history.Fault{Index: 1, Name: "api-error", Event: history.FaultFired, Request: 99}})
+		}, "is a fault of request 99, which the history does not contain"},
+		{"a request of a process that never starts", func(h *historyBuilder) {
+			h.append(history.Record{Request: &history.Request{ID: 99, Subject: "subject-9", Verb: "get", Resource: replicaSets}})
+			h.append(history.Record{End: &history.End{}})
+		}, `is a request of process "subject-9", which never started`},
+		{"a request before its process starts", func(h *historyBuilder) {
+			h.append(history.Record{Request: &history.Request{ID: 99, Subject: "subject-9", Verb: "get", Resource: replicaSets}})
+			h.append(history.Record{Process: &history.Process{Name: "subject-9", Event: history.ProcessStarted}})
+			h.append(history.Record{Process: &history.Process{Name: "subject-9", Event: history.ProcessStopped}})
+		}, ""},
+		{"a record after the end", func(h *historyBuilder) {
+			h.append(history.Record{End: &history.End{}})
+			h.append(request(99))
+		}, "comes after the end record"},
+		{"a stall longer than the run", func(h *historyBuilder) {
+			h.append(history.Record{Stall: &history.Stall{Duration: time.Hour}})
+		}, "is a stall of 1h0m0s, but the run has lasted only "},
+		{"a delay longer than the run", func(h *historyBuilder) {
+			h.append(watch(99))
+			late := event(99, "subject-0", replicaSets, replicaSets)
+			late.Delivery.Held = time.Hour
+			h.append(late)
+		}, "is a watch event that faults delayed by 1h0m0s, but the run has lasted only "},
+		{"an object that is created twice", func(h *historyBuilder) {
+			pod := *h.find("web-1")
+			pod.Version = h.version + 1
+			h.appendOnly(history.Record{Commit: &history.Commit{Type: history.Added, Object: pod}})
+		}, "pod ns/web-1 was created twice (records "},
+		{"an unknown object that is modified", func(h *historyBuilder) {
+			h.appendOnly(history.Record{Commit: &history.Commit{Type: history.Modified, Object: *foreign()}})
+		}, "is a MODIFIED version of configmaps ns/foreign, which was not created before"},
+		{"an unknown object that is deleted", func(h *historyBuilder) {
+			h.appendOnly(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: *foreign()}})
+		}, "is a DELETED version of configmaps ns/foreign, which was not created before"},
 		{"two requests with one ID", func(h *historyBuilder) { h.append(request(99)); h.append(request(99)) }, "is a second request with the ID 99"},
 		{"two responses", func(h *historyBuilder) { h.append(request(99)); h.append(response(99)); h.append(response(99)) }, "is a second response to request 99"},
 		{"a phase that begins twice", func(h *historyBuilder) {
