@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -266,12 +267,15 @@ func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Envir
 	return shellQuote(words)
 }
 
+// plainWord matches a word that no shell changes.
+var plainWord = regexp.MustCompile(`^[\p{L}\p{N}%+,./:=@_-]+$`)
+
 // shellQuote joins the words of a command line with spaces, and quotes words that a shell would
 // change.
 func shellQuote(words []string) string {
 	quoted := slices.Clone(words)
 	for i, word := range quoted {
-		if strings.ContainsAny(word, " \t'\"\\$`*?;&|<>()") {
+		if !plainWord.MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}

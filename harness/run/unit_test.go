@@ -357,6 +357,10 @@ func TestReproduceCommand(t *testing.T) {
 			"gauntlet run 'out/my run/scenario.yaml' --subject=exec:./kcm --provider=embedded --seed=7 --upstream-dir=/bin",
 		},
 		{
+			"out/{a,b}\nü~", Environment{Command: []string{"gauntlet"}, Subject: "exec:", Provider: "virtual", Seed: 7, Context: "~#a^!"},
+			"gauntlet run 'out/{a,b}\nü~/scenario.yaml' --subject=exec: --provider=virtual --seed=7 '--context=~#a^!'",
+		},
+		{
 			"out/burst", Environment{Command: []string{"/tmp/chaos.test"}, Subject: "ours", Provider: "kind", Seed: 7, NodeImage: "kindest/node:v1.36.3"},
 			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7 --node-image=kindest/node:v1.36.3",
 		},
