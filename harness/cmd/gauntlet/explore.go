@@ -183,7 +183,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	}
 	dir, err := filepath.Abs(f.dir)
 	return explore.Options{
-		Scenario: s, Subject: subject, Actions: actions, Delay: f.delay, Directory: dir, Baseline: f.baseline, Parallel: parallel, Budget: f.budget,
+		Scenario: s, Subject: subject, Provider: f.runs.provider, Actions: actions, Delay: f.delay, Directory: dir, Baseline: f.baseline, Parallel: parallel, Budget: f.budget,
 		Clock: clock.RealClock{}, Start: f.start(cmd), Progress: func(message string) { f.runs.terminal.progress(s.Name, message) },
 	}, err
 }

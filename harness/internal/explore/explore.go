@@ -43,6 +43,9 @@ type Options struct {
 	// Subject identifies the controllers under test. If Directory has a plan for another subject,
 	// [Run] returns an error.
 	Subject string
+	// Provider is the provider of the control plane. If Directory has a plan for another provider,
+	// [Run] returns an error.
+	Provider string
 	// Actions has the kinds of faults that the search injects, such as a crash. The search takes one
 	// place of each kind in turn, in this order.
 	Actions []Action

@@ -174,7 +174,7 @@ func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 func (f *fakeRuns) options(dir string) explore.Options {
 	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
 	return explore.Options{
-		Scenario: s, Subject: "fake", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
+		Scenario: s, Subject: "fake", Provider: "virtual", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
 		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
 	}
 }
@@ -420,6 +420,7 @@ func TestOtherSearch(t *testing.T) {
 		want   string
 	}{
 		{func(o *explore.Options) { o.Subject = "other" }, "the subject fake; expected other"},
+		{func(o *explore.Options) { o.Provider = "kind" }, "with --provider=virtual; expected --provider=kind"},
 		{func(o *explore.Options) { o.Actions = o.Actions[:1] }, "the faults [crash lost]; expected [crash]"},
 		{func(o *explore.Options) { o.Delay = time.Second }, "the delay 3s; expected 1s"},
 		{func(o *explore.Options) { o.Scenario.Seed = 7 }, "the seed 0; expected 7"},

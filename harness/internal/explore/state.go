@@ -93,6 +93,8 @@ type settings struct {
 	Seed     uint64   `json:"seed"`
 	Faults   []Action `json:"faults"`
 	Delay    string   `json:"delay"`
+	// Provider is the provider of the control plane. It is empty in a file of an earlier version.
+	Provider string `json:"provider,omitempty"`
 }
 
 // StateError means that the search cannot use the files in its directory. No run was made.
@@ -143,6 +145,8 @@ func (s *search) checkSame(saved *savedPlan) error {
 		return err
 	case digest == saved.Search && found != s.Baseline:
 		return fmt.Errorf("found the plan of a search with --baseline=%d; expected --baseline=%d", found, s.Baseline)
+	case digest == saved.Search && saved.Settings != nil && !slices.Contains([]string{"", s.Provider}, saved.Settings.Provider):
+		return fmt.Errorf("found the plan of a search with --provider=%s; expected --provider=%s", saved.Settings.Provider, s.Provider)
 	case digest == saved.Search && saved.Baseline.Scenario != s.calm.Name:
 		return fmt.Errorf("field baseline.scenario: found %s; expected %s", saved.Baseline.Scenario, s.calm.Name)
 	case digest == saved.Search:
@@ -167,7 +171,7 @@ func (s *search) checkSame(saved *savedPlan) error {
 
 // settings returns what must be equal in each call of Run for this search.
 func (s *search) settings() *settings {
-	return &settings{s.calm.Name, s.Subject, s.calm.Seed, s.Actions, s.Delay.String()}
+	return &settings{s.calm.Name, s.Subject, s.calm.Seed, s.Actions, s.Delay.String(), s.Provider}
 }
 
 // readRuns sets s.baseline from the reports of the runs without faults, and s.results from the
