@@ -184,7 +184,7 @@ func Read(path string) (*Baseline, error) {
 	if err := inputfile.CheckOneDocument(path, text); err != nil {
 		return nil, err
 	}
-	if f.Format == 0 && f.Scenario == "" && f.Runs == 0 {
+	if f.Format == 0 && f.Scenario == "" && f.Runs == 0 && len(f.End)+len(f.Effects) == 0 {
 		return nil, fmt.Errorf("%s: found no fields; expected a baseline, as \"gauntlet baseline\" writes it", path)
 	}
 	if f.Format != fileFormat {
@@ -192,6 +192,10 @@ func Read(path string) (*Baseline, error) {
 	}
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	// The field is the last one that Write writes. Without it, the end of the file is missing.
+	if f.Written == nil && !bytes.Contains(text, []byte("\nwritten:")) {
+		return nil, fmt.Errorf("%s: field written: found no value; expected a list of resources, such as pods; create the baseline again with \"gauntlet baseline\"", path)
 	}
 	return &f.Baseline, nil
 }

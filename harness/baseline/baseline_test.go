@@ -382,12 +382,16 @@ func TestFile(t *testing.T) {
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 		"format: 3\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
-		"format: 3\n": "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
-		"":            `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
-		"null\n":      `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
-		"# x\n---\nformat: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 3\n": "found a second YAML document; expected one document per file",
-		"---\n# x\nformat: 3\nscenario: x\nend: {a: \"1\"}\n":                          "field runs: found 0; expected at least 1",
-		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n":  `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+		"effects: {a: \"1\"}\n":                                                                               `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                  `field written: found no value; expected a list of resources, such as pods; create the baseline again with "gauntlet baseline"`,
+		"format: 3\nend: {a: 4}\n":                                                                            `expected a baseline, as "gauntlet baseline" writes it: entry "a": found 4; expected a text in double quotes`,
+		"format: 3\nend: {a: [1]}\n":                                                                          `expected a baseline, as "gauntlet baseline" writes it: entry "a": found [1]; expected a text in double quotes`,
+		"format: 3\n":                                                                                         "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
+		"":                                                                                                    `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
+		"null\n":                                                                                              `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
+		"# x\n---\nformat: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 3\n":                        "found a second YAML document; expected one document per file",
+		"---\n# x\nformat: 3\nscenario: x\nend: {a: \"1\"}\n":                                                 "field runs: found 0; expected at least 1",
+		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n":                         `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,6 +16,23 @@ import (
 // value is the number of such objects. It may also contain counts such as "2 created, 1 deleted, 0
 // lost". The value [Any] matches every value.
 type Facts map[string]string
+
+// UnmarshalJSON decodes facts. The error for a value that is not a text names the key.
+func (f *Facts) UnmarshalJSON(text []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*f = make(Facts, len(values))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		var value string
+		if err := json.Unmarshal(values[key], &value); err != nil {
+			return fmt.Errorf("entry %q: found %s; expected a text in double quotes", key, values[key])
+		}
+		(*f)[key] = value
+	}
+	return nil
+}
 
 // Any is the value of a fact that differs between runs, or that the user ignores. It matches
 // every value.

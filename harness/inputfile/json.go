@@ -45,6 +45,7 @@ func JSONReason(err error) string {
 	}
 	text = strings.ReplaceAll(text, "illegal base64 data", "found a text that is not base64, which fields such as certificate-authority-data need,")
 	text = strings.ReplaceAll(text, "found incompatible YAML document", "found the directive of another version of YAML; expected %YAML 1.1, or no directive")
+	text = strings.ReplaceAll(text, "Time.UnmarshalJSON: input is not a JSON string", "found a time that is not a text; expected a time such as 2006-01-02T15:04:05Z")
 	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
 	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")

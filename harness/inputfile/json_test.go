@@ -59,6 +59,7 @@ func TestJSONReason(t *testing.T) {
 		{"a duration", errors.New(`json: cannot unmarshal JSON string into Go time.Duration within "/within"`), "found string at /within; expected a whole number"},
 		{"a version", errors.New(`json: cannot unmarshal JSON number -7 into Go history.Version within "/commit/object/version"`), "found number -7 at /commit/object/version; expected a whole number, 0 or more"},
 		{"a number as a time", experiment(`{"at": 1}`), "found number at /at; expected a time such as 2006-01-02T15:04:05Z"},
+		{"a number as a time of another package", standard(`{"at": 1}`), "found a time that is not a text; expected a time such as 2006-01-02T15:04:05Z"},
 		{"other words", errors.New(`json: unable to unmarshal JSON number into Go []int within "/cells"`), "found number at /cells; expected a list"},
 		{"a directive in YAML", strictYAML("%YAML 1.2\n---\nend: []\n"), "found the directive of another version of YAML; expected %YAML 1.1, or no directive"},
 		{"base64", base64(`{"ca": "!"}`), "found a text that is not base64, which fields such as certificate-authority-data need, at input byte 0"},
