@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -55,12 +56,26 @@ func (a *Activity) observe(r *history.Record) {
 		a.Fired++
 		a.count(r.Fault, func(c *FaultCount) { c.Fired++ })
 	case r.Fault != nil && r.Fault.Event == history.FaultHealed:
-		a.count(r.Fault, func(c *FaultCount) { c.Summary = r.Fault.Detail })
+		a.count(r.Fault, func(c *FaultCount) { c.Summary = clip(r.Fault.Detail) })
 	case r.Fault != nil && r.Fault.Event == history.FaultFailed:
-		a.Failures = append(a.Failures, fmt.Sprintf("fault %d (%s) failed: %s", r.Fault.Index, r.Fault.Name, r.Fault.Detail))
+		a.Failures = append(a.Failures, clip(fmt.Sprintf("fault %d (%s) failed: %s", r.Fault.Index, r.Fault.Name, r.Fault.Detail)))
 	case r.Step != nil && r.Step.Event == history.StepFailed:
-		a.Failures = append(a.Failures, fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error))
+		a.Failures = append(a.Failures, clip(fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)))
 	}
+}
+
+// textMax is the length of the longest text in results and activities, in bytes. A report repeats such a
+// text for each check.
+const textMax = 8 << 10
+
+// clip cuts the middle out of a text that is longer than textMax. Such a text is, for example, the end of
+// a log in a damaged history.
+func clip(text string) string {
+	if len(text) <= textMax {
+		return text
+	}
+	start, end := text[:textMax/2], text[len(text)-textMax/2:]
+	return fmt.Sprintf("%s…(%d bytes)…%s", strings.ToValidUTF8(start, ""), len(text)-textMax, strings.ToValidUTF8(end, ""))
 }
 
 // count changes the counts of one fault. The parameter change is a function that makes the change,

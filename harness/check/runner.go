@@ -31,7 +31,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			return nil, activity, err
 		}
 		if wrong := integrity.observe(record); wrong != "" { // this record and later ones prove nothing
-			activity.Incomplete = wrong
+			activity.Incomplete = clip(wrong)
 			break
 		}
 		aborted := record.Gap != nil && record.Gap.Source == history.SourceRun
@@ -39,7 +39,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			continue
 		}
 		if record.Gap != nil { // records after a gap prove nothing, because some may be missing
-			activity.Incomplete = record.Gap.Summary()
+			activity.Incomplete = clip(record.Gap.Summary())
 			break
 		}
 		end.Observe(record)
@@ -150,7 +150,10 @@ func (entry *runnerEntry) result(setting Settings, incomplete string) (result Re
 			result = entry.checker.Result()
 		}()
 	}
-	result.Check = entry.check.ID
+	result.Check, result.Reason = entry.check.ID, clip(result.Reason)
+	for i := range result.Evidence {
+		result.Evidence[i].Summary = clip(result.Evidence[i].Summary)
+	}
 	exercised := slices.Contains(setting.Exercises, entry.check.ID)
 	switch {
 	case entry.panic != "":
