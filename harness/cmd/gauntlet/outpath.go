@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,20 +80,28 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkParent returns an error if no directory can be created in a directory. To find out, it
-// creates one and removes it again, because some file systems, such as /proc, look writable.
+// checkParent returns an error if no directory can be created in a directory.
 func checkParent(dir string) error {
 	if !isDirectory(dir) {
 		return fmt.Errorf("%s is a file", dir)
 	}
-	probe, err := os.MkdirTemp(dir, ".gauntlet-*")
+	if err := probe(dir); err != nil {
+		return fmt.Errorf("cannot create a directory in %s: %w", dir, err)
+	}
+	return nil
+}
+
+// probe returns an error if nothing can be created in a directory. To find out, it creates a directory
+// and removes it again, because some file systems, such as /proc, look writable.
+func probe(dir string) error {
+	created, err := os.MkdirTemp(dir, ".gauntlet-*")
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return nil // not a mistake of the user
 	case err != nil:
-		return fmt.Errorf("cannot create a directory in %s: %w", dir, inputfile.Reason(err))
+		return inputfile.Reason(err)
 	}
-	return os.Remove(probe)
+	return os.Remove(created)
 }
 
 // checkFile returns an error if the value of a flag is no file for output. The file need not exist,
@@ -108,6 +117,9 @@ func checkFile(flag, path string) error {
 		}
 		return fmt.Errorf("--%s=%s: found %s; expected a regular file", flag, path, inputfile.Describe(info.Mode()))
 	}
+	if _, err := os.Stat(path); errors.Is(err, syscall.ENAMETOOLONG) {
+		return fmt.Errorf("--%s=%s: %w; expected a shorter name", flag, path, inputfile.Reason(err))
+	}
 	dir := outputfile.Directory(path)
 	info, err := os.Stat(dir)
 	switch {
@@ -116,7 +128,7 @@ func checkFile(flag, path string) error {
 	case !info.IsDir():
 		err = errors.New("found a file")
 	default:
-		err = syscall.Access(dir, writable)
+		err = cmp.Or(syscall.Access(dir, writable), probe(dir))
 	}
 	if err != nil {
 		return fmt.Errorf("--%s=%s: directory %s: %w; create the directory, or name a file in another one", flag, path, dir, err)

@@ -54,11 +54,13 @@ func TestOutputPaths(t *testing.T) {
 		{"coverage RUN --out=PIPE", "--out=PIPE: found a pipe; expected a regular file"},
 		{"image FILE --output=PIPE", "--output=PIPE: found a pipe; expected a regular file"},
 		{"fleet collect f --store=HERE --out=ABOVE", "--out=ABOVE/fleet-f: found the file failures.md, but no valid report of gauntlet"},
+		{"coverage RUN --out=/proc/x", "--out=/proc/x: directory /proc: no such file or directory; create the directory, or name a file in another one"},
+		{"image FILE --output=LONG", "--output=LONG: file name too long; expected a shorter name"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
 		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
-			places := strings.NewReplacer("DIR", dir, "FILE", file, "PIPE", pipe, "LINK", link, "ABOVE", above, "RUN", run, "HERE", here)
+			places := strings.NewReplacer("DIR", dir, "FILE", file, "PIPE", pipe, "LINK", link, "ABOVE", above, "RUN", run, "HERE", here, "LONG", strings.Repeat("x", 300))
 			_, err := command(t, strings.Fields(places.Replace(test.args))...)
 			if wanted := places.Replace(test.want); err == nil || !strings.Contains(err.Error(), wanted) || exitCode(exitPass, err) != exitUsage {
 				t.Errorf("error %v, exit %d; want %q and exit %d", err, exitCode(exitPass, err), wanted, exitUsage)
