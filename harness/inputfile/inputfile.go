@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"syscall"
+	"time"
 	"unicode/utf8"
 )
 
@@ -125,7 +126,7 @@ func ReadAtMost(path string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, &tooLargeError{path, info.Size(), limit}
 	}
-	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	content, err := readAll(io.LimitReader(file, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, Reason(err))
@@ -133,6 +134,42 @@ func ReadAtMost(path string, limit int64) ([]byte, error) {
 		return nil, &tooLargeError{path, int64(len(content)), limit}
 	}
 	return content, nil
+}
+
+// ErrInterrupted means that a read did not end after the channel of [Interrupt] was closed.
+var ErrInterrupted = errors.New("interrupted while reading the file")
+
+// interrupted is the channel of Interrupt. It is nil before the first call.
+var interrupted <-chan struct{}
+
+// Interrupt makes reads of files end at most a second after the channel has been closed. Such a read is,
+// for example, that of a file in a network file system whose server does not answer. The caller must
+// call Interrupt before the first read.
+func Interrupt(channel <-chan struct{}) { interrupted = channel }
+
+// readAll returns what it reads from source. After an interrupt, it returns [ErrInterrupted] if the read
+// takes longer than a second; the read then goes on.
+func readAll(source io.Reader) (content []byte, err error) {
+	type result struct {
+		content []byte
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		content, err := io.ReadAll(source)
+		done <- result{content, err}
+	}()
+	var late <-chan time.Time
+	for signal := interrupted; ; {
+		select {
+		case r := <-done:
+			return r.content, r.err
+		case <-late:
+			return nil, ErrInterrupted
+		case <-signal:
+			signal, late = nil, time.After(time.Second)
+		}
+	}
 }
 
 // ReadText returns the content of a regular file that contains text, such as YAML. It returns an

@@ -2,12 +2,14 @@ package inputfile
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 )
 
 func TestRead(t *testing.T) {
@@ -90,4 +92,23 @@ func TestCheckOneDocument(t *testing.T) {
 			t.Errorf("%q: error %v; want one document: %t", text, err, one)
 		}
 	}
+}
+
+// TestInterrupt checks that a read that does not end returns after an interrupt, and that other reads go
+// on.
+func TestInterrupt(t *testing.T) {
+	t.Cleanup(func() { Interrupt(nil) })
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan struct{})
+		close(closed)
+		Interrupt(closed)
+		endless, writer := io.Pipe()
+		defer writer.Close()
+		if _, err := readAll(endless); !errors.Is(err, ErrInterrupted) {
+			t.Errorf("error %v; want %v", err, ErrInterrupted)
+		}
+		if content, err := readAll(strings.NewReader("x")); string(content) != "x" || err != nil {
+			t.Errorf("content %q, error %v; want the content", content, err)
+		}
+	})
 }

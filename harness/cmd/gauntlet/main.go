@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -33,6 +34,7 @@ func main() {
 	// A second signal ends gauntlet immediately. The guard process then removes the processes and
 	// directories that gauntlet created.
 	context.AfterFunc(ctx, stop)
+	inputfile.Interrupt(ctx.Done())
 	// If the reader of standard output or standard error has ended, writes fail with EPIPE. Without
 	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
 	// signal.Ignore, programs that gauntlet starts keep the default action of the signal.
@@ -59,15 +61,15 @@ func endingSignals() []os.Signal {
 
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
-// exitCode returns verdicts. For an unfinishedError, it returns exitFail if a check failed, and
-// exitUnknown otherwise. For any other error, and for an environment without a cache directory, it
+// exitCode returns verdicts. For an unfinishedError or an interrupted read, it returns exitFail if a
+// check failed, and exitUnknown otherwise. For any other error, and for an environment without a cache directory, it
 // returns exitUsage.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
 	case err == nil:
 		return verdicts
-	case !errors.As(err, &unfinished), errors.Is(err, setup.ErrNoCache):
+	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache):
 		return exitUsage
 	case verdicts == exitFail:
 		return exitFail
