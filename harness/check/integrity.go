@@ -209,8 +209,8 @@ func (i *integrity) unknownProcess() string {
 	return ""
 }
 
-// response returns an error text if a response has no request, is the second one, or has an object of
-// another resource.
+// response returns an error text if a response does not belong to its request. It is then the second
+// response, or has an object of another resource.
 func (i *integrity) response(seq int64, r *history.Response) string {
 	request, exists := i.requests[r.ID]
 	switch {
@@ -226,8 +226,8 @@ func (i *integrity) response(seq int64, r *history.Response) string {
 	return ""
 }
 
-// delivery returns an error text if a watch event does not belong to its request, or comes after the end
-// of the watch.
+// delivery returns an error text if a watch event does not belong to its request. The same holds for an
+// event after the end of the watch.
 func (i *integrity) delivery(seq int64, d *history.Delivery) string {
 	switch wrong := i.belongs(seq, "a watch event", "watch", d.ID, d.Subject, d.Resource); {
 	case wrong != "":
@@ -249,8 +249,8 @@ func (i *integrity) watchClosed(seq int64, c *history.WatchClosed) string {
 	return wrong
 }
 
-// belongs returns an error text if the request with the given ID has another verb, process or resource
-// than its record. The parameter content describes the record for this text, such as "a list".
+// belongs returns an error text if a record and its request differ in verb, process or resource. The
+// parameter content describes the record for this text, such as "a list".
 func (i *integrity) belongs(seq int64, content, verb string, id uint64, subject, resource string) string {
 	request, exists := i.requests[id]
 	switch {

@@ -58,6 +58,8 @@ func (r *Record) validate() error {
 		return oneOf("step.event", r.Step.Event, StepBegun, StepLate, StepDone, StepFailed)
 	case r.Process != nil && r.Process.Name == "":
 		return errors.New("process.name: found none; expected the name of a process, such as subject-0")
+	case r.Process != nil && r.Process.Usage != nil && min(r.Process.Usage.CPU, time.Duration(r.Process.Usage.PeakMemory)) < 0:
+		return cmp.Or(negative("process.usage.cpu", "nanoseconds", r.Process.Usage.CPU), negative("process.usage.peakMemory", "bytes", r.Process.Usage.PeakMemory))
 	case r.Process != nil:
 		return oneOf("process.event", r.Process.Event, ProcessStarted, ProcessStopped, ProcessDied, ProcessPaused, ProcessResumed)
 	}

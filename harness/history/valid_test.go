@@ -36,6 +36,8 @@ func TestValidate(t *testing.T) {
 		{"a request", Record{Request: &Request{Subject: "subject-0", Verb: "deletecollection"}}, ""},
 		{"an unknown verb", Record{Request: &Request{Subject: "subject-0", Verb: "eat"}}, `request.verb: found "eat"; expected one of ` + strings.Join(verbs, ", ")},
 		{"a negative delay", Record{Delivery: &Delivery{Type: Added, Object: pod, Held: -5}}, "delivery.held: found -5; expected a number of nanoseconds, 0 or more"},
+		{"a negative CPU time", Record{Process: &Process{Name: "subject-0", Event: ProcessStopped, Usage: &Usage{CPU: -5}}}, "process.usage.cpu: found -5; expected a number of nanoseconds, 0 or more"},
+		{"negative memory", Record{Process: &Process{Name: "subject-0", Event: ProcessStopped, Usage: &Usage{PeakMemory: -1}}}, "process.usage.peakMemory: found -1; expected a number of bytes, 0 or more"},
 		{"a negative stall", Record{Stall: &Stall{Duration: -5}}, "stall.lasted: found -5; expected a number of nanoseconds, 0 or more"},
 		{"negative bytes of a request", Record{Request: &Request{Subject: "subject-0", Verb: "get", Bytes: -1}}, "request.bytes: found -1; expected a number of bytes, 0 or more"},
 		{"negative bytes of a response", Record{Response: &Response{Code: 200, Bytes: -1}}, "response.bytes: found -1; expected a number of bytes, 0 or more"},
