@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -35,7 +36,7 @@ the failure groups, the trend by day, and links to the page of each run.`,
 				if err := checkReportOut(out, dirs, all); err != nil {
 					return exitPass, err
 				}
-				err = writeReports(cmd, out, all)
+				err = errors.Join(writeReports(cmd, out, all), checkHistory(all))
 				if err != nil && !errors.Is(err, run.ErrInUse) {
 					err = &unfinishedError{err}
 				}
@@ -46,6 +47,21 @@ the failure groups, the trend by day, and links to the page of each run.`,
 	}
 	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; if it is the directory of the only reported run, its reports are replaced")
 	return cmd
+}
+
+// checkHistory returns an error if the only reported run passed, but its history is damaged. The page
+// then lacks the timeline or its end. Campaigns delete the directories of runs that passed, so a missing
+// history is no error.
+func checkHistory(all []reports.Run) error {
+	if len(all) != 1 || verdictCode(all) != exitPass {
+		return nil
+	}
+	for _, err := range history.ReadFile(run.HistoryFile(all[0].Directory)) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%w; expected the complete history of a run with the verdict %s; to check the run again, run gauntlet check", err, all[0].Verdict)
+		}
+	}
+	return nil
 }
 
 // readRuns returns all runs whose verdicts are in the given directories. It returns each run

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -68,5 +69,37 @@ func TestReportOfLinks(t *testing.T) {
 		if files, err := findHistories(args); err != nil || len(files) != 1 {
 			t.Errorf("histories %q, error %v; want one", files, err)
 		}
+	}
+}
+
+// TestReportOfDamagedHistory checks that the report of a run that passed ends with an error if its history
+// is damaged.
+func TestReportOfDamagedHistory(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		verdict    check.Verdict
+		want       string // the error; empty for none
+	}{
+		{"complete", wroteStart, check.Pass, ""},
+		{"missing", "", check.Pass, ""},
+		{"garbage", "garbage\n", check.Pass, "line 1: "},
+		{"cut", wroteStart + `{"seq"`, check.Pass, "line 2 is incomplete: the end of the history is missing; expected the complete history of a run with the verdict pass"},
+		{"cut, unknown", wroteStart + `{"seq"`, check.Unknown, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.text != "" {
+				if err := os.WriteFile(run.HistoryFile(dir), []byte(test.text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := reports.WriteFiles(dir, reports.Run{Scenario: "burst", Subject: "ours", Provider: "kind", Directory: dir, Verdict: test.verdict, Results: []check.Result{{Check: "status", Verdict: test.verdict}}}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := command(t, "report", dir, "--out="+dir)
+			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || exitCode(exitPass, err) != exitUnknown) {
+				t.Errorf("error %v; want %q", err, test.want)
+			}
+		})
 	}
 }
