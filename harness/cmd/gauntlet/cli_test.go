@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -390,6 +391,7 @@ func TestExitCode(t *testing.T) {
 		{exitUnknown, broken, exitUnknown},
 		{exitFail, broken, exitFail}, // a failed check remains a failure, even if another run was aborted
 		{exitPass, errors.New("unknown flag"), exitUsage},
+		{exitPass, fmt.Errorf("--baseline: %w", inputfile.ErrInterrupted), exitUnknown},
 	} {
 		if got := exitCode(test.verdicts, test.err); got != test.want {
 			t.Errorf("verdicts %d, error %v: exit %d, want %d", test.verdicts, test.err, got, test.want)

@@ -14,7 +14,7 @@ const (
 	wroteStart       = `{"seq":1,"at":1,"start":{"format":1,"time":"2026-03-01T06:00:00Z","scenario":"x","seed":7,"subject":"ours","provider":"embedded","namespace":"gauntlet"}}` + "\n"
 	wroteFault       = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"fired"}}` + "\n"
 	wroteInjected    = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"injected"}}` + "\n"
-	wroteBaseline    = "format: 3\nscenario: other\nsubject: ours\nruns: 3\nend:\n  replicasets.apps gauntlet/web: \"1\"\n"
+	wroteBaseline    = "format: 3\nwritten: []\nscenario: other\nsubject: ours\nruns: 3\nend:\n  replicasets.apps gauntlet/web: \"1\"\n"
 )
 
 // TestHalfWritten checks that each command reports one clear error for an incomplete run
