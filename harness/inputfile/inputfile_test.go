@@ -81,7 +81,6 @@ func TestCheckOneDocument(t *testing.T) {
 		"a: 1\n...\n# x\n":             true,
 		"a: 1\n...\nb: 2\n":            false,
 		"--- {a: 1}\n--- {b: 2}\n":     false,
-		"a: 1\n...\n":                  true,
 		"a: 1\n... # x\n\n# y\n":       true,
 		"a: |\n  b\n  ...\n  c\n":      true,
 		"a: 1\n...\n# x\nb: 2\n":       false,

@@ -73,8 +73,11 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		return exitPass, err
 	}
 	first := seedOf(f.runs.seed)
-	var skipped bytes.Buffer // which scenarios are skipped; printed only if the options are valid
-	warnings := io.Writer(&skipped)
+	var skipped bytes.Buffer // which scenarios of a tier are skipped; printed only if the options are valid
+	warnings := cmd.ErrOrStderr()
+	if len(names) == 0 {
+		warnings = &skipped
+	}
 	round := func(seed uint64) ([]campaign.Attempt, error) {
 		if generates {
 			return f.attemptsOfSeed(cmd, f.generated, seed)

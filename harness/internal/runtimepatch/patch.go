@@ -56,9 +56,11 @@ var edits = []edit{
 	{"internal/sync/mutex.go", "starvationThresholdNs = 1e6", "starvationThresholdNs = 1 << 62", 1},
 	// The name of the machine is part of the identity of a replica.
 	{"os/sys.go", "return hostname()", `return "virtual", nil`, 1},
-	// After every 61 goroutines, the scheduler looks at the global queue. Goroutines outside of a
-	// bubble, such as the workers of garbage collection, run in real time. They must not count.
-	{"runtime/proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n", "\tif !inheritTime && gp.bubble != nil {\n\t\tmp.p.ptr().schedtick++\n", 1},
+	// Goroutines run in the order in which they become ready. By default, a processor has a queue of
+	// 256 goroutines, and puts half of them into a global queue when it is full. Goroutines outside of
+	// a bubble, which become ready in real time, would decide when this happens.
+	{"runtime/proc.go", "\nretry:\n\th := atomic.LoadAcq(&pp.runqhead) // load-acquire, synchronize with consumers\n\tt := pp.runqtail\n", oneQueue, 1},
+	{"runtime/proc.go", "if pp.schedtick%61 == 0 && !sched.runq.empty() {", "if false {", 1},
 	// The kernel gives each process different random bytes.
 	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tglobalRand.state.Init(*seed)\n", 1},
 	// Each thread has its own random numbers, and real time decides which thread runs a goroutine.
@@ -76,10 +78,28 @@ var edits = []edit{
 	// during a request, which takes time on this clock.
 	{"runtime/runtime2.go", "\twaitReasonSyncCondWait:          true,\n", "\twaitReasonSyncCondWait:          true,\n" + mutexWaits, 1},
 	{"runtime/proc.go", "\tmainStarted = true\n", "\tmainStarted = true\n\tseedRand(gogetenv(\"" + SeedVariable + "\"))\n", 1},
+	// The first garbage collection starts workers, and waits for them in real time. They must start
+	// before other goroutines run.
+	{"runtime/proc.go", "\n\tmain_init_done = make(chan bool)\n", "\n\tgcBgMarkStartWorkers()\n\tmain_init_done = make(chan bool)\n", 1},
 	// The stack of a goroutine starts with 2 KiB. A goroutine that serves a request soon needs more,
 	// and copies of stacks take a twelfth of the time of a run.
 	{"runtime/stack.go", "var startingStackSize uint32 = fixedStack", "var startingStackSize uint32 = 16 << 10", 1},
+	{"runtime/proc.go", "newg = malg(stackMin)", "newg = malg(int32(startingStackSize))", 1},
+	// With huge pages, the first write to new memory is cheaper.
+	{"runtime/mem_linux.go", "\tsetVMAName(p, n, vmaName)\n\n\t// Disable", "\tsetVMAName(p, n, vmaName)\n\tsysHugePageOS(v, n)\n\n\t// Disable", 1},
 }
+
+// oneQueue is source code for Go's scheduler. It puts each goroutine that becomes ready at the end of the
+// global queue.
+const oneQueue = `
+	lock(&sched.lock)
+	sched.runq.pushBack(gp)
+	unlock(&sched.lock)
+	return
+retry:
+	h := atomic.LoadAcq(&pp.runqhead)
+	t := pp.runqtail
+`
 
 // mutexWaits is source code that adds the waits for a mutex to a table of Go's runtime. The table
 // lists the waits during which the virtual clock of testing/synctest advances.
@@ -88,9 +108,10 @@ const mutexWaits = `	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexLock:       true,
 `
 
-// waitForThread is source code for Go's scheduler, which waits up to about 20 ms until a thread is
-// idle. Without it, the number of threads would depend on timing.
-const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {
+// waitForThread is source code for Go's scheduler, which waits up to about 70 ms until a thread is
+// idle. Without it, the number of threads would depend on timing. The first thread needs no wait,
+// because no other can become idle.
+const waitForThread = `	for i := 0; nmp == nil && i < 1000 && mcount() > 1; i++ {
 		unlock(&sched.lock)
 		usleep(20)
 		lock(&sched.lock)

@@ -21,10 +21,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -58,21 +56,6 @@ func checkArguments(args []string) error {
 	return nil
 }
 
-// heapBytes is the number of bytes that reserveHeap reserves. Most runs allocate less between two
-// collections.
-const heapBytes = 256 << 20
-
-// reserveHeap lets the heap grow in huge pages. Otherwise, page faults take a fifth of the CPU time
-// of a run, because the program collects garbage rarely.
-//
-// The collection that frees the reserved memory also starts the runtime's workers, and waits for them
-// in real time. The program must thus call reserveHeap before other goroutines run.
-func reserveHeap() {
-	// Without huge pages, the program is only slower.
-	_ = syscall.Madvise(make([]byte, heapBytes), syscall.MADV_HUGEPAGE)
-	runtime.GC()
-}
-
 func main() {
 	if slices.Contains(os.Args[1:], "--help") || slices.Contains(os.Args[1:], "-h") {
 		fmt.Print(usage)
@@ -87,7 +70,6 @@ func main() {
 		os.Exit(1)
 	}
 	dir := os.Args[1]
-	reserveHeap()
 	dog, err := newWatchdog()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
