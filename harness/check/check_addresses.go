@@ -146,7 +146,7 @@ func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wro
 	view, state := c.process.view, c.serviceState
 	written, err := time.Parse(time.RFC3339Nano, e.TriggerTime)
 	base := view.endpoints[e.UID]
-	if err != nil || base == nil || base.Version != e.Version || state.answered == 0 || state.lastWriteFailed {
+	if err != nil || base == nil || base.Version != e.Version || base.Version != state.version.value || state.answered == 0 || state.lastWriteFailed {
 		return "", ""
 	}
 	before, err := base.Addresses()
@@ -154,21 +154,41 @@ func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wro
 		return "", ""
 	}
 	for address, ready := range got {
-		if was, listed := before[address]; !listed || was == ready {
+		was, listed := before[address]
+		if !listed || was == ready {
 			continue
 		}
-		var latest time.Time
-		for _, each := range keepSince(view.podVersions.byPod[address.UID], state.decided) {
-			if pod := each.value.Pod; pod != nil && pod.ReadyFlip.After(latest) {
-				latest = pod.ReadyFlip
-			}
-		}
+		latest := latestFlip(view.podVersions.byPod[address.UID], was, state.version.since)
 		if !latest.IsZero() && written.After(latest) {
 			return fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime),
 				fmt.Sprintf("at most %s, when the readiness of %s changed", latest.UTC().Format(time.RFC3339), address.Pod)
 		}
 	}
 	return "", ""
+}
+
+// latestFlip returns the latest time at which the readiness of a pod changed from the given value, if the
+// change certainly caused the next write. The argument arrived is the time at which the cache received
+// the Endpoints on which this write is based. An earlier sync may have handled a change before that, and
+// then failed. Times of changes have a precision of one second. If the change before had the same time, a
+// controller cannot see the change. In these cases, latestFlip returns the zero time.
+func latestFlip(versions []cachedVersion[podVersion], was bool, arrived time.Duration) time.Time {
+	var latest, before time.Time
+	handled := false
+	for _, each := range versions {
+		switch pod := each.value.Pod; {
+		case pod == nil:
+		case pod.Ready == was:
+			before, latest, handled = pod.ReadyFlip, time.Time{}, false
+		default:
+			handled = handled || each.since <= arrived
+			latest = pod.ReadyFlip
+		}
+	}
+	if handled || before.IsZero() || !before.Before(latest) {
+		return time.Time{}
+	}
+	return latest
 }
 
 // mismatch compares the written Endpoints e with what one version s of the Service requires. The

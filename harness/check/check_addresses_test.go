@@ -176,10 +176,15 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 
 // TestAddressesTriggerTime tests a write of Endpoints after a pod has become not ready.
 func TestAddressesTriggerTime(t *testing.T) {
-	becomesUnready := func(trigger string) func(*historyBuilder) {
+	becomesUnready := func(before, trigger string) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.service("web", nil)
 			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			condition := func(status, at string) {
+				pod = h.commit(history.Modified, edited(*pod, "status", fields{"conditions": []any{fields{"type": "Ready", "status": status, "lastTransitionTime": at}}}))
+				h.deliver(pod)
+			}
+			condition("True", before)
 			write := func(o history.Object, trigger string, subsets fields) *history.Object {
 				o.Annotations, o.Body = map[string]string{objects.TriggerTimeAnnotation: trigger}, encoded(fields{"subsets": []any{subsets}})
 				h.wait(3 * time.Second)
@@ -191,16 +196,16 @@ func TestAddressesTriggerTime(t *testing.T) {
 			}
 			address := []any{at(pod, "10.1.0.1")}
 			first := write(*h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z", subset(address, nil))
-			unready := fields{"type": "Ready", "status": "False", "lastTransitionTime": "2001-09-09T01:46:50Z"}
-			h.deliver(h.commit(history.Modified, edited(*h.podWithAddress(pod, "10.1.0.1", false, nil), "status", fields{"conditions": []any{unready}})))
+			condition("False", "2001-09-09T01:46:50Z")
 			write(*first, trigger, subset(nil, address))
 		}
 	}
 	runTestCases(t, "addresses", []testCase{
-		{name: "at the change", want: Pass, build: becomesUnready("2001-09-09T01:46:50Z")},
-		{name: "before the change", want: Pass, build: becomesUnready("2001-09-09T01:46:45Z")},
-		{name: "none", want: Pass, build: becomesUnready("")},
-		{name: "after the change", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:51Z"`, build: becomesUnready("2001-09-09T01:46:51Z")},
+		{name: "at the change", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:50Z")},
+		{name: "before the change", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:45Z")},
+		{name: "none", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "")},
+		{name: "after the change, which has the time of the change before", want: Pass, build: becomesUnready("2001-09-09T01:46:50Z", "2001-09-09T01:46:51Z")},
+		{name: "after the change", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:51Z"`, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:51Z")},
 	})
 }
 

@@ -39,10 +39,10 @@ var maxUnavailableCheck = Check{
 // behavior undeletable-pods). Of the ReplicaSet that is scaled down, at most the new spec.replicas
 // count.
 //
-// Known upstream issue stale-availability: the controller has scaled an old ReplicaSet down. Watch
-// events of pods are late, so status.availableReplicas still counts the pods that this scale-down
-// removes. When the controller scales the ReplicaSet down again, it takes these pods for available
-// ones that remain. This happens in a sync that first removes the unavailable pods of another old
+// Known upstream issue stale-availability: the controller has scaled a ReplicaSet down. Watch events of
+// pods are late, so status.availableReplicas still counts the pods that this scale-down removes. The
+// controller takes these pods for available ones that remain, and scales another ReplicaSet down. It
+// does so with the same ReplicaSet in a sync that first removes the unavailable pods of another old
 // ReplicaSet.
 type maxUnavailableChecker struct{ findings }
 
@@ -55,16 +55,17 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	if s == nil || !s.isRollingUpdate() || s.creates || s.mayBePending() {
 		return
 	}
-	highest, believed := math.MinInt, math.MinInt
+	highest, believed, beyond := math.MinInt, math.MinInt, math.MinInt
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
 		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.Replicas) {
 			return // the scale-down removes no available pod
 		}
-		others := sumOf(sets, lastingPods) - lastingPods(set)
-		highest = max(highest, others+min(availableReplicas(set), s.to))
+		all, remain := sumOf(sets, availableReplicas), min(availableReplicas(set), s.to)
+		highest = max(highest, sumOf(sets, lastingPods)-lastingPods(set)+remain)
+		beyond = max(beyond, all-availableReplicas(set)+remain)
 		if availableReplicas(set) > set.Replicas {
-			believed = max(believed, sumOf(sets, availableReplicas)-(set.Replicas-s.to))
+			believed = max(believed, all-(set.Replicas-s.to))
 		}
 	}
 	checker.exercised++
@@ -79,7 +80,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which leaves %d pods available", s.name, s.to, highest),
 			fmt.Sprintf("at least %d pods available (replicas - maxUnavailable)", limit))
 	}
-	if believed >= limit && s.mayRemoveUnavailable() {
+	if beyond >= limit || believed >= limit && s.mayRemoveUnavailable() {
 		checker.addKnownViolation(staleAvailability, describe)
 		return
 	}

@@ -85,8 +85,8 @@ var (
 	}
 	staleAvailability = &KnownIssue{
 		Slug:        "stale-availability",
-		Description: "A rolling update scales an old ReplicaSet down too far, because it still counts pods as available that an earlier scale-down of this ReplicaSet removes.",
-		Reproduce:   "The watch of pods lags, so status.availableReplicas of the old ReplicaSet is above its spec.replicas. The controller removes all pods of an older ReplicaSet, none of which is available. In the same sync, it takes the pods beyond spec.replicas for a surplus.",
+		Description: "A rolling update scales an old ReplicaSet down too far, because it still counts pods as available that an earlier scale-down of a ReplicaSet removes.",
+		Reproduce:   "The watch of pods lags, so status.availableReplicas of a ReplicaSet is above its spec.replicas. The controller counts the pods beyond spec.replicas, and scales another ReplicaSet down. It scales the same ReplicaSet down in a sync that removes the unavailable pods of an older one.",
 		Check:       "max-unavailable",
 	}
 	proportionalGrowth = &KnownIssue{
