@@ -167,11 +167,13 @@ func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wro
 	return "", ""
 }
 
-// latestFlip returns the latest time at which the readiness of a pod changed from the given value, if the
-// change certainly caused the next write. The argument arrived is the time at which the cache received
-// the Endpoints on which this write is based. An earlier sync may have handled a change before that, and
-// then failed. Times of changes have a precision of one second. If the change before had the same time, a
-// controller cannot see the change. In these cases, latestFlip returns the zero time.
+// latestFlip returns the time at which the readiness of a pod last changed from the given value. It
+// returns the zero time if the next write need not show this time:
+//
+//   - The change arrived before the Endpoints on which the write is based (argument arrived). An earlier
+//     sync may have handled the change, and then failed.
+//   - The change before has the same time, because times have a precision of one second. A controller
+//     then cannot see the change.
 func latestFlip(versions []cachedVersion[podVersion], was bool, arrived time.Duration) time.Time {
 	var latest, before time.Time
 	handled := false
