@@ -14,7 +14,7 @@ import (
 // Settle begins the phases settle, quiet and end.
 //
 // If the time limit settle.within passes first, Settle returns nil too, because the checks decide
-// whether that is a violation. After a step that was late, the limit is settle.quiet; see healAndWait.
+// whether that is a violation.
 func (s *Session) Settle(ctx context.Context) error {
 	if err := s.checkPhase("Settle", sessionChaos); err != nil {
 		return err
@@ -24,11 +24,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	if len(s.Scenario.Faults) > 0 {
 		healed = "all faults healed; "
 	}
-	within := s.Scenario.Settle.Within
-	if s.unmet != nil {
-		within = s.Scenario.Settle.Quiet // because the late step has waited for the time settle.within without faults
-	}
-	s.progress("%swaiting up to %s for convergence", healed, within)
+	s.progress("%swaiting up to %s for convergence", healed, s.Scenario.Settle.Within)
 	start := s.Clock.Now()
 	// Convergence can only be determined after the history contains the last user operations.
 	// Commits that are missing here may still arrive. For commits that are missing at the end,
@@ -38,7 +34,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	} else if missing != nil {
 		s.progress("the history does not contain all changes in etcd yet: %v", missing)
 	}
-	bounded, cancel := s.monitor.within(ctx, within)
+	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	quiet, late := false, false
 	for !quiet && !late && s.monitor.waitSettled(bounded) {
