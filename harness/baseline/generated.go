@@ -38,7 +38,7 @@ func (b *Baseline) mergeGenerated(ends, effects []Facts) {
 		}
 		runs = append(runs, all)
 	}
-	named := func(object string) bool { return inRuns[object] > 1 || HasGeneratedName(object) }
+	named := func(object string) bool { return inRuns[object] > 1 }
 	b.Generated = generatedNames(runs, named)
 	for i := range ends {
 		ends[i], effects[i] = b.merge(ends[i], named), b.merge(effects[i], named)
@@ -151,12 +151,12 @@ func sum(a, b string) string {
 	return effects{first.created + second.created, first.deleted + second.deleted, first.lost + second.lost}.String()
 }
 
-// isNamed reports whether an object counts under its own name. The baseline has such an object, or
-// [HasGeneratedName] recognizes the name.
+// isNamed reports whether an object counts under its own name, which the baseline has. The name may be
+// the prefix of generated names; see [HasGeneratedName].
 func (b *Baseline) isNamed(object string) bool {
 	_, atEnd := b.End[object]
 	_, written := b.Effects[object]
-	return atEnd || written || HasGeneratedName(object)
+	return atEnd || written
 }
 
 // EffectsOf returns the effects of a run, see [Observer.Effects], to compare them with the baseline.

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,11 +10,15 @@ import (
 
 // TestGeneratedNames checks which objects count together because their names differ between runs.
 func TestGeneratedNames(t *testing.T) {
-	// runOf returns the observer of a run in which the controllers under test create Secrets.
+	// runOf returns the observer of a run in which the controllers under test create Secrets. A name
+	// that ends with * is a generated name with this prefix.
 	runOf := func(names ...string) *Observer {
 		var parts []any
 		for i, name := range names {
 			secret := object("secrets", name, name, `{"data":{"name":"`+name+`"}}`)
+			if prefix, generated := strings.CutSuffix(name, "*"); generated {
+				secret.Name, secret.GenerateName = prefix+"k8x2p", prefix
+			}
 			parts = append(parts, requested(uint64(i), "create", secret, 201), commit("ADDED", secret))
 		}
 		return observed(parts...)
@@ -28,6 +33,9 @@ func TestGeneratedNames(t *testing.T) {
 		"another name in each run": {
 			runs: [][]string{{"a-x", "a-b"}, {"a-y", "a-c"}}, generated: []string{"secrets ns/a-*"},
 			found: []string{"a-z", "a-d"},
+		},
+		"another prefix of a generated name in each run": {
+			runs: [][]string{{"a-x-*", "a-fixed-*"}, {"a-y-*", "a-fixed-*"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z-*", "a-fixed-*"},
 		},
 		"one too many": {
 			runs: [][]string{{"a-x"}, {"a-y"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z", "a-d"},

@@ -97,6 +97,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		}
 		checker.quiet = false
 	case !checker.quiet || m.now-checker.since-m.stalls.since(checker.since, machine, m.processOf(r)) <= checker.grace:
+	case r.Commit != nil && checker.refusals.writes.to(&r.Commit.Object.Ref): // the commit of a write of the subject
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref

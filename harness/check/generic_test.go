@@ -277,6 +277,17 @@ func TestGenericControllers(t *testing.T) {
 			h.send("update", "status", o).answered(200)
 			h.wait(time.Second)
 		}}},
+		{check: "no-writes-when-settled", controllers: wide, testCase: testCase{name: "writes a status, whose commit comes after the grace time", want: Fail, evidence: "sent update widgets.example.com ns/w", build: func(h *historyBuilder) {
+			o, _ := widget(h)
+			h.phase(history.PhaseQuiet)
+			h.wait(900 * time.Millisecond)
+			first := h.send("update", "status", o)
+			h.wait(200 * time.Millisecond)
+			o = h.commit(history.Modified, *o)
+			first.answered(200)
+			h.send("update", "status", o).answered(200)
+			h.wait(time.Second)
+		}}},
 		{check: "no-writes-when-settled", controllers: wide, testCase: testCase{name: "another client changes a ConfigMap, and the controller reacts", want: Unknown, build: func(h *historyBuilder) {
 			_, config := widget(h)
 			h.phase(history.PhaseQuiet)

@@ -36,3 +36,13 @@ func (writes inFlightWrites) answered(r *history.Record) *history.Request {
 	}
 	return nil
 }
+
+// to reports whether a write to the object is in flight.
+func (writes inFlightWrites) to(o *history.Ref) bool {
+	for _, w := range writes {
+		if w.Resource == o.Resource && w.Namespace == o.Namespace && w.Name == o.Name {
+			return true
+		}
+	}
+	return false
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,23 +99,32 @@ func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\
 // written. convertDiagnostics converts the text to YAML.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
-	var errs []error
 	resources := []schema.GroupVersionResource{{Version: "v1", Resource: "events"}}
 	for _, kind := range s.Scenario.ObservedKinds() {
 		resources = append(resources, kind.GVR)
 	}
-	for _, resource := range resources {
+	lists, errs := make([][]byte, len(resources)), make([]error, len(resources))
+	var all sync.WaitGroup
+	for i, resource := range resources {
 		root := "/apis/" + resource.Group
 		if resource.Group == "" {
 			root = "/api"
 		}
-		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", s.Environment.RecordedNamespace(), resource.Resource).
-			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
-			continue
+		// The first list of a custom resource takes a second or more.
+		all.Go(func() {
+			var err error
+			lists[i], err = client.Get().AbsPath(root, resource.Version, "namespaces", s.Environment.RecordedNamespace(), resource.Resource).
+				SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
+			if err != nil {
+				errs[i] = fmt.Errorf("listing %s: %w", resource.Resource, err)
+			}
+		})
+	}
+	all.Wait()
+	for i, resource := range resources {
+		if errs[i] == nil {
+			diagnostics.add(resource.Resource+jsonExtension, lists[i])
 		}
-		diagnostics.add(resource.Resource+jsonExtension, list)
 	}
 	return errors.Join(errs...)
 }

@@ -46,32 +46,36 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 		return FieldCondition{Type: name, Status: status}, nil
 	}
 	text, ok := strings.CutPrefix(string(u), untilJSONPath)
-	parts := splitJSONPath(text)
-	if !ok || len(parts) > 2 {
+	path, value, given := cutJSONPath(text)
+	if !ok {
 		return FieldCondition{}, fmt.Errorf("found %q; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE", string(u))
 	}
-	expression, err := completeJSONPath(parts[0])
+	expression, err := completeJSONPath(path)
 	if err != nil {
 		return FieldCondition{}, fmt.Errorf("found %q: %w", string(u), err)
 	}
 	condition := FieldCondition{JSONPath: expression}
-	if len(parts) == 2 {
-		if condition.Value = strings.TrimSpace(strings.Trim(parts[1], `'"`)); condition.Value == "" {
+	if given {
+		if condition.Value = strings.TrimSpace(strings.Trim(value, `'"`)); condition.Value == "" {
 			return FieldCondition{}, fmt.Errorf("found %q; expected a value after the equal sign", string(u))
 		}
 	}
 	return condition, nil
 }
 
-// splitJSONPath splits text at each single equal sign. It does not split at ==, which is an
+// cutJSONPath splits text at the equal sign after the JSONPath expression. The value may contain further
+// equal signs. An expression without braces ends at the first single equal sign, because == is an
 // operator in JSONPath filters.
-func splitJSONPath(text string) []string {
-	const double = "\x00"
-	parts := strings.Split(strings.ReplaceAll(text, "==", double), "=")
-	for i := range parts {
-		parts[i] = strings.ReplaceAll(parts[i], double, "==")
+func cutJSONPath(text string) (expression, value string, given bool) {
+	if strings.HasPrefix(text, "{") {
+		if i := strings.Index(text, "}="); i >= 0 {
+			return text[:i+1], text[i+2:], true
+		}
+		return text, "", false
 	}
-	return parts
+	const double = "\x00"
+	expression, value, given = strings.Cut(strings.ReplaceAll(text, "==", double), "=")
+	return strings.ReplaceAll(expression, double, "=="), strings.ReplaceAll(value, double, "=="), given
 }
 
 var jsonPathPattern = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)

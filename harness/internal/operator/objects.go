@@ -218,7 +218,8 @@ var notWorkload = []string{"events", "events.events.k8s.io", "leases.coordinatio
 
 // written returns the namespaced kinds that the program may write, sorted by name. The rules in
 // s.rules, which come from the program's roles, say what it may write. written returns only
-// built-in kinds of Kubernetes and kinds of the CustomResourceDefinitions.
+// built-in kinds of Kubernetes and kinds of the CustomResourceDefinitions. It returns each name of a
+// kind once, even if two API groups have it.
 func (s *objects) written() []scenario.ExternalKind {
 	var kinds []scenario.ExternalKind
 	for _, rule := range s.rules {
@@ -228,7 +229,7 @@ func (s *objects) written() []scenario.ExternalKind {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				resource = strings.TrimSuffix(resource, "/status")
-				if kind, ok := s.kindOfResource(group, resource); ok && !slices.Contains(kinds, kind) {
+				if kind, ok := s.kindOfResource(group, resource); ok && !slices.ContainsFunc(kinds, func(other scenario.ExternalKind) bool { return other.Kind == kind.Kind }) {
 					kinds = append(kinds, kind)
 				}
 			}

@@ -152,7 +152,7 @@ aggregationRule: {clusterRoleSelectors: [{matchLabels: {aggregate: "true"}}]}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: manager, labels: {aggregate: "true"}}
-rules: [{apiGroups: [apps], resources: [statefulsets], verbs: [create]}]
+rules: [{apiGroups: [apps, extensions, networking.k8s.io], resources: [statefulsets, ingresses], verbs: [create]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -168,7 +168,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"StatefulSet", "Widget"}, loaded.Scenario.Controllers[0].Writes); diff != "" {
+	if diff := cmp.Diff([]string{"Ingress", "StatefulSet", "Widget"}, loaded.Scenario.Controllers[0].Writes); diff != "" {
 		t.Errorf("kinds that the controller writes (-want +got):\n%s", diff)
 	}
 }
