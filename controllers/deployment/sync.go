@@ -125,7 +125,7 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 
 // isShrinking reports whether the status of a ReplicaSet may count pods that the ReplicaSet controller
 // still deletes. The ReplicaSet was then scaled down, or down and up again, since its status was
-// written.
+// written. A status of the current generation may count such pods too, but nothing shows it.
 func isShrinking(set *appsv1.ReplicaSet) bool {
 	return set.Status.ObservedGeneration < set.Generation && set.Status.Replicas >= max(1, ptr.Deref(set.Spec.Replicas, 1))
 }

@@ -98,6 +98,14 @@ func TestSync(t *testing.T) {
 			sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(2), unobserved)},
 		},
 		{
+			name: "new ReplicaSet scaled up, and its status is late: scale-down", deployment: newDeployment(3, image("v2"), surgeAndUnavailable(2, 0)), upToDate: true,
+			sets: sets{
+				newSetOf(newDeployment(3, surgeAndUnavailable(2, 0)), "v1", 1, 3, withAvailablePods(3)),
+				newSetOf(newDeployment(3, surgeAndUnavailable(2, 0)), "v2", 2, 2, withAvailablePods(1), unobserved),
+			},
+			want: []string{"update replicasets web-v1", writeStatus}, events: []string{"Normal ScalingReplicaSet Scaled down replica set web-v1 from 3 to 2"},
+		},
+		{
 			name:       "failed scale-down is an error, and the status is written",
 			deployment: d3v2, sets: sets{old, newSetOf(d3v2, "v2", 2, 1, withAvailablePods(1))}, upToDate: true,
 			answers: map[string][]error{"update replicasets web-v1": {errTooManyRequests}},

@@ -159,8 +159,8 @@ func (o *Observer) Effects() Facts {
 // with generated names, a delete is not extra if it removes such a replacement.
 //
 // With staleViews true, the controllers under test acted on old views because of a fault. A temporary
-// object with a generated name is then not extra: they could not know that they did not need the object,
-// and deleted it later.
+// object is then not extra: they could not know that they did not need the object, and deleted it later.
+// An object with a fixed name is only temporary if it does not exist at the end.
 func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(found)) {
@@ -180,7 +180,7 @@ func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && HasGeneratedName(key) {
+		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && (HasGeneratedName(key) || got.created == got.deleted) {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {

@@ -142,6 +142,9 @@ func repeatsTriggerTime(c *call, e *objects.Endpoints) bool {
 // time is that of the earliest change since the last write of these Endpoints. lateTriggerTime examines
 // pods whose addresses have become ready or not ready since that write. The argument got holds the
 // addresses in e.
+//
+// It reports nothing after the Service was created again, because the Service then has a time of its own.
+// Nor does it after the Service published addresses that are not ready: their changes caused no write.
 func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wrong, expected string) {
 	view, state := c.process.view, c.serviceState
 	written, err := time.Parse(time.RFC3339Nano, e.TriggerTime)
@@ -149,42 +152,52 @@ func lateTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wro
 	if err != nil || base == nil || base.Version != e.Version || base.Version != state.version.value || state.answered == 0 || state.lastWriteFailed {
 		return "", ""
 	}
+	services := keepSince(state.services, state.decidedBefore)
+	for _, each := range services {
+		if s := each.value; s == nil || s.Spec.PublishNotReadyAddresses || s.UID != services[0].value.UID {
+			return "", ""
+		}
+	}
 	before, err := base.Addresses()
 	if err != nil {
 		return "", ""
 	}
+	var first time.Time
 	for address, ready := range got {
 		was, listed := before[address]
 		if !listed || was == ready {
 			continue
 		}
-		latest := latestFlip(view.podVersions.byPod[address.UID], was, state.version.since)
-		if !latest.IsZero() && written.After(latest) {
-			return fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime),
-				fmt.Sprintf("at most %s, when the readiness of %s changed", latest.UTC().Format(time.RFC3339), address.Pod)
+		changed := readinessChange(view.podVersions.byPod[address.UID], was, state.version.since+lag)
+		if !changed.IsZero() && (first.IsZero() || changed.Before(first)) {
+			first = changed
 		}
 	}
-	return "", ""
+	if first.IsZero() || !written.After(first) {
+		return "", ""
+	}
+	return fmt.Sprintf("annotation %s=%q", objects.TriggerTimeAnnotation, e.TriggerTime),
+		fmt.Sprintf("at most %s, when the readiness of a pod changed", first.UTC().Format(time.RFC3339))
 }
 
-// latestFlip returns the time at which the readiness of a pod last changed from the given value. It
-// returns the zero time if the next write need not show this time:
+// readinessChange returns the time at which the readiness of a pod last changed from the given value. It
+// returns the zero time in two cases, in which the next write may have a later time:
 //
-//   - The change arrived before the Endpoints on which the write is based (argument arrived). An earlier
+//   - The change is not newer than the Endpoints on which the write is based (argument since). An earlier
 //     sync may have handled the change, and then failed.
 //   - The change before has the same time, because times have a precision of one second. A controller
 //     then cannot see the change.
-func latestFlip(versions []cachedVersion[podVersion], was bool, arrived time.Duration) time.Time {
+func readinessChange(versions []cachedVersion[podVersion], was bool, since time.Duration) time.Time {
 	var latest, before time.Time
 	handled := false
 	for _, each := range versions {
 		switch pod := each.value.Pod; {
 		case pod == nil:
 		case pod.Ready == was:
-			before, latest, handled = pod.ReadyFlip, time.Time{}, false
+			before, latest, handled = pod.ReadyTransition, time.Time{}, false
 		default:
-			handled = handled || each.since <= arrived
-			latest = pod.ReadyFlip
+			handled = handled || each.since <= since
+			latest = pod.ReadyTransition
 		}
 	}
 	if handled || before.IsZero() || !before.Before(latest) {

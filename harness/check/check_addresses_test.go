@@ -176,9 +176,9 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 
 // TestAddressesTriggerTime tests a write of Endpoints after a pod has become not ready.
 func TestAddressesTriggerTime(t *testing.T) {
-	becomesUnready := func(before, trigger string) func(*historyBuilder) {
+	becomesUnready := func(before, trigger string, spec ...fields) func(*historyBuilder) {
 		return func(h *historyBuilder) {
-			h.service("web", nil)
+			service := h.service("web", nil)
 			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 			condition := func(status, at string) {
 				pod = h.commit(history.Modified, edited(*pod, "status", fields{"conditions": []any{fields{"type": "Ready", "status": status, "lastTransitionTime": at}}}))
@@ -196,7 +196,12 @@ func TestAddressesTriggerTime(t *testing.T) {
 			}
 			address := []any{at(pod, "10.1.0.1")}
 			first := write(*h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z", subset(address, nil))
+			h.wait(3 * time.Second)
 			condition("False", "2001-09-09T01:46:50Z")
+			for _, change := range spec {
+				service = h.commit(history.Modified, edited(*service, "spec", change))
+				h.deliver(service)
+			}
 			write(*first, trigger, subset(nil, address))
 		}
 	}
@@ -205,6 +210,8 @@ func TestAddressesTriggerTime(t *testing.T) {
 		{name: "before the change", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:45Z")},
 		{name: "none", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "")},
 		{name: "after the change, which has the time of the change before", want: Pass, build: becomesUnready("2001-09-09T01:46:50Z", "2001-09-09T01:46:51Z")},
+		{name: "after the change, which Endpoints with addresses that are not ready did not show", want: Pass,
+			build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:51Z", fields{"publishNotReadyAddresses": true}, fields{"publishNotReadyAddresses": false})},
 		{name: "after the change", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:51Z"`, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:51Z")},
 	})
 }

@@ -13,15 +13,15 @@ import (
 // Pod contains the decoded fields of one version of a pod. It is immutable.
 type Pod struct {
 	history.Ref
-	Labels      labels.Set
-	Controller  history.Owner // the controllerRef; its UID is empty if the pod has none
-	Terminating bool
-	Phase       string    // status.phase
-	Ended       bool      // the phase is Failed or Succeeded
-	Active      bool      // the pod is neither terminating nor ended
-	Ready       bool      // the status has the condition Ready=True
-	ReadySince  time.Time // lastTransitionTime of the condition Ready=True; zero if the pod is not ready
-	ReadyFlip   time.Time // lastTransitionTime of the condition Ready, whatever its status
+	Labels          labels.Set
+	Controller      history.Owner // the controllerRef; its UID is empty if the pod has none
+	Terminating     bool
+	Phase           string    // status.phase
+	Ended           bool      // the phase is Failed or Succeeded
+	Active          bool      // the pod is neither terminating nor ended
+	Ready           bool      // the status has the condition Ready=True
+	ReadySince      time.Time // lastTransitionTime of the condition Ready=True; zero if the pod is not ready
+	ReadyTransition time.Time // lastTransitionTime of the condition Ready, whatever its status
 	DeletionOrder
 }
 
@@ -96,7 +96,7 @@ func decodePod(o *history.Object) (*Pod, error) {
 		if condition.Type != ReadyCondition {
 			continue
 		}
-		p.ReadyFlip = condition.LastTransitionTime
+		p.ReadyTransition = condition.LastTransitionTime
 		if condition.Status == "True" {
 			p.Ready, p.ReadySince = true, condition.LastTransitionTime
 		}

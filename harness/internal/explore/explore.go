@@ -4,7 +4,7 @@
 //	baseline  run the workload without faults, several times
 //	learn     read from the histories which writes and watch events the subject had, and which
 //	          related objects had been delivered before each write
-//	check     run the workload without faults again, and compare it with the earlier runs
+//	check     run the workload again, with a restart at its end, and compare it with the earlier runs
 //	plan      list the places for faults, and prune those that cannot matter
 //	try       run the workload again, once for each place, with the faults of this place
 //	pairs     combine two places, as long as the budget lasts
@@ -106,8 +106,7 @@ func (s *search) goesOn(ctx context.Context) bool {
 
 // learn makes the runs without faults, and plans the search from the histories of these runs. Each run
 // has a seed of its own, so that the runs differ in what depends on random choices. A further run
-// without faults checks the baseline; see checkBaseline. learn sets s.plan
-// and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
+// checks the baseline; see checkBaseline. learn sets s.plan and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
 // workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,7 @@ const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"
 	Lost        Action = "lost"
+	Refused     Action = "refused"
 	Late        Action = "late"
 	Held        Action = "held"
 	Skipped     Action = "skipped"
@@ -103,7 +105,7 @@ const (
 )
 
 // Actions has all actions, in the order in which a search tries them by default.
-var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held, Late}
+var Actions = []Action{Crash, Lost, Skipped, Stale, Refused, CrashBefore, Held, Late}
 
 // DefaultDelay is how long an event or a response is late, unless the options of a search have
 // another delay.
@@ -120,6 +122,7 @@ var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
 	Lost:        "the API server commits the write and the response is lost",
+	Refused:     "the write gets the error 500 and is not committed",
 	Late:        "the API server commits the write and the response arrives late",
 	Held:        "the event arrives late",
 	Skipped:     "the subject never receives this version of the object",
@@ -219,6 +222,14 @@ func (p Place) faults(first int, delay time.Duration) ([]scenario.Fault, error) 
 		})
 		lost.When, lost.For = p.Write.trigger(scenario.Sent), time.Second
 		return []scenario.Fault{lost}, err
+	case Refused:
+		once := 1
+		refused, err := newFault("api-error", &requests.ErrorParams{
+			Match: requests.Match{Verb: p.Write.Verb, Resource: p.Write.Resource, Subresource: p.Write.Subresource, Name: p.Write.Name, Nth: &once},
+			Code:  http.StatusInternalServerError,
+		})
+		refused.When, refused.For = p.Write.trigger(scenario.Sent), time.Second
+		return []scenario.Fault{refused}, err
 	case Late:
 		once := 1
 		late, err := newFault("response-slow", &requests.SlowParams{

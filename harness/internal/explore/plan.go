@@ -71,7 +71,7 @@ type planner struct {
 const (
 	notRepeated  = "the place is not in every run without faults"
 	unnameable   = "no fault can name %s; add its kind to operator.kinds of the scenario"
-	refused      = "the API server refused the write, so that it committed nothing"
+	refusedWrite = "the API server refused the write, so that it committed nothing"
 	unchanged    = "the write changed nothing"
 	sameState    = "the crash after the previous write leaves the same committed state"
 	repeats      = "the event shows the subject nothing new"
@@ -92,7 +92,7 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
 	for _, action := range actions {
 		switch action {
-		case CrashBefore, Crash, Lost, Late:
+		case CrashBefore, Crash, Lost, Refused, Late:
 			p.addWrites(action)
 		case Held, Skipped:
 			p.addEvents(action)
@@ -164,7 +164,7 @@ func (p *planner) addWrites(action Action) {
 		reason := ""
 		switch {
 		case w.Refused:
-			reason = refused
+			reason = refusedWrite
 		case !w.Changed:
 			reason = unchanged
 		case action == CrashBefore && p.lesson.follows(previous, w.version):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -18,20 +19,27 @@ import (
 // controllers create objects about 30 s after their start, and a run with faults may last as long.
 const quietToCheck = 30 * time.Second
 
+// beforeRestart is the time from the end of the workload to the restart in the run that checks the
+// baseline.
+const beforeRestart = 5 * time.Second
+
 // baselineChecks are the checks that compare a run with the baseline.
 var baselineChecks = []string{"same-end-state", "no-extra-effects"}
 
-// checkBaseline makes one more run without faults, and compares it with the baseline in s.plan. If the
-// run differs, no fault is the reason. A new baseline then ignores what differs, and checkBaseline says
-// which objects these are. The argument lessons has the lessons of the earlier runs.
+// checkBaseline makes one more run, and compares it with the baseline in s.plan. In this run, the
+// controllers under test restart after the workload. Some objects change after a mere restart: the
+// controllers had not finished them, or create them late. A new baseline then ignores what differs, and
+// checkBaseline says which objects these are. The argument lessons has the lessons of the earlier runs.
 //
-// If a step of the workload failed, the run cannot be compared, and the baseline stays as it is.
+// If a step of the workload failed, the run cannot be compared, and the baseline stays as it is. Other
+// checks that fail in this run do not count, because a restart is a fault.
 func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
-	s.Progress("run without faults, to check the baseline")
-	calm := s.calm.Clone()
-	calm.Seed += uint64(s.Baseline)
-	calm.Settle.Quiet = max(calm.Settle.Quiet, min(quietToCheck, calm.Settle.Within/2))
-	run, err := s.Start(ctx, calm, s.plan.Baseline, s.stabilityDirectory(), func(*history.Record) {})
+	s.Progress("run with a restart after the workload, to check the baseline")
+	restarted, err := s.restarted()
+	if err != nil {
+		return err
+	}
+	run, err := s.Start(ctx, restarted, s.plan.Baseline, s.stabilityDirectory(), func(*history.Record) {})
 	if run == nil || err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -40,29 +48,35 @@ func (s *search) checkBaseline(ctx context.Context, lessons []*Lesson) error {
 		return err
 	}
 	if step := lesson.Observer.FailedStep; step != "" {
-		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run without faults, %s; see %s", step, run.Directory))
+		s.Progress(fmt.Sprintf("the baseline is not stable: in a further run with a restart at its end, %s; see %s", step, run.Directory))
 		return nil
 	}
-	own := withoutBaselineChecks(run)
-	s.baseline = append(s.baseline, own)
 	if unknown := slices.IndexFunc(run.Results, func(r check.Result) bool {
 		return r.Verdict == check.Unknown && slices.Contains(baselineChecks, r.Check)
 	}); unknown >= 0 {
-		s.Progress(fmt.Sprintf("the baseline was not checked, because a further run without faults could not be compared: %s; see %s", run.Results[unknown].Reason, run.Directory))
+		s.Progress(fmt.Sprintf("the baseline was not checked, because a further run with a restart at its end could not be compared: %s; see %s", run.Results[unknown].Reason, run.Directory))
 		return nil
 	}
 	different := differing(run)
-	switch {
-	case different == "" && !slices.ContainsFunc(own.Results, failed):
+	if different == "" {
 		return os.RemoveAll(s.stabilityDirectory())
-	case different == "": // a continued search reads the failures of the run
-		return nil
 	}
-	s.Progress(fmt.Sprintf("the baseline is not stable; the search ignores what differs in a further run without faults: %s; see %s", different, run.Directory))
+	s.Progress(fmt.Sprintf("the baseline is not stable; the search ignores what differs in a further run with a restart at its end: %s; see %s", different, run.Directory))
 	stable := baselineOf(append(slices.Clone(lessons), lesson))
 	stable.Runs = s.plan.Baseline.Runs // the value of --baseline
 	s.plan.Baseline = stable
 	return nil
+}
+
+// restarted returns the scenario of the run that checks the baseline.
+func (s *search) restarted() (*scenario.Scenario, error) {
+	calm := s.calm.Clone()
+	calm.Seed += uint64(s.Baseline)
+	calm.Settle.Quiet = max(calm.Settle.Quiet, min(quietToCheck, calm.Settle.Within/2))
+	crash, err := crashAt(&scenario.Trigger{Step: &scenario.StepTrigger{Index: len(calm.Workload) - 1, At: scenario.Done}})
+	crash[0].From = beforeRestart
+	calm.Faults = crash
+	return calm, err
 }
 
 // lessonOf returns what a run without faults shows.
@@ -95,14 +109,6 @@ func onlyDiffers(run *reports.Run) bool {
 
 // failed reports whether a check failed.
 func failed(r check.Result) bool { return r.Verdict == check.Fail }
-
-// withoutBaselineChecks returns a run without the results of [baselineChecks]. The search ignores the
-// failures of other checks that this run shows, as it does for the runs from which it has learned.
-func withoutBaselineChecks(run *reports.Run) reports.Run {
-	own := *run
-	own.Results = slices.DeleteFunc(slices.Clone(run.Results), func(r check.Result) bool { return slices.Contains(baselineChecks, r.Check) })
-	return own
-}
 
 // differing returns the objects and fields that differ between a run and its baseline, as a list in
 // one line. It returns "" if the checks found no difference.

@@ -188,11 +188,6 @@ func (s *search) readRuns() error {
 		}
 		s.baseline = append(s.baseline, runs...)
 	}
-	if further, err := reports.ReadDirectory(s.stabilityDirectory()); err == nil { // most searches have none
-		for i := range further {
-			s.baseline = append(s.baseline, withoutBaselineChecks(&further[i]))
-		}
-	}
 	lines, err := inputfile.Read(s.resultsFile())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -248,6 +248,9 @@ func (s *objects) kindOfResource(group, resource string) (scenario.ExternalKind,
 			return kind, !kind.ClusterScoped
 		}
 	}
+	if group == "extensions" { // roles for old clusters name it; no API server since Kubernetes 1.22 serves it
+		return scenario.ExternalKind{}, false
+	}
 	kind, ok := kube.BuiltinByResource(group, resource)
 	if !ok || kind.ClusterScoped || slices.Contains(notWorkload, kind.Resource()) {
 		return scenario.ExternalKind{}, false

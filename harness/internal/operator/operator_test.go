@@ -152,7 +152,7 @@ aggregationRule: {clusterRoleSelectors: [{matchLabels: {aggregate: "true"}}]}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: manager, labels: {aggregate: "true"}}
-rules: [{apiGroups: [apps, extensions, networking.k8s.io], resources: [statefulsets, ingresses], verbs: [create]}]
+rules: [{apiGroups: [extensions, apps, networking.k8s.io], resources: [statefulsets, ingresses], verbs: [create]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -402,7 +402,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%'}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
 		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},
-		{"no container", deployment + "{}}}\n", "m.yaml, document 1: Deployment a: spec.template.spec.containers: found no container; expected at least one"},
+		{"no container", deployment + "{}}}\n", "Deployment a: spec.template.spec.containers: found no container; expected at least one"},
 		{"mount without volume", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `container m: found a mount of the volume "x"; expected a volume of spec.template.spec.volumes`},
 		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
 		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},

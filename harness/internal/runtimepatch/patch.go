@@ -47,7 +47,7 @@ type edit struct {
 }
 
 // edits are the changes to the source of Go 1.26. After them, the order of goroutines depends only
-// on the seed. The last one only saves time.
+// on the seed. The last three only save time.
 var edits = []edit{
 	// The thread sysmon interrupts goroutines after 10 ms. It also lets other goroutines run during
 	// a long system call.
@@ -79,7 +79,7 @@ var edits = []edit{
 	{"runtime/runtime2.go", "\twaitReasonSyncCondWait:          true,\n", "\twaitReasonSyncCondWait:          true,\n" + mutexWaits, 1},
 	{"runtime/proc.go", "\tmainStarted = true\n", "\tmainStarted = true\n\tseedRand(gogetenv(\"" + SeedVariable + "\"))\n", 1},
 	// The first garbage collection starts workers, and waits for them in real time. They must start
-	// before other goroutines run.
+	// before other goroutines run. Here, no collection can begin meanwhile.
 	{"runtime/proc.go", "\n\tmain_init_done = make(chan bool)\n", "\n\tgcBgMarkStartWorkers()\n\tmain_init_done = make(chan bool)\n", 1},
 	// The stack of a goroutine starts with 2 KiB. A goroutine that serves a request soon needs more,
 	// and copies of stacks take a twelfth of the time of a run.
