@@ -3,8 +3,6 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +36,6 @@ type integrity struct {
 	ended    bool                        // whether the end record was read
 	gap      bool                        // whether records may be missing
 	requests map[uint64]requestState     // by request ID
-	unknown  map[string]int64            // by name: the first request of each process that has not started, as its sequence number
 	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
 	chaos    bool                        // whether the phase chaos has begun
 	step     int                         // the index of the step that has begun and not ended; -1 if there is none
@@ -66,7 +63,7 @@ type latestVersion struct {
 
 func newIntegrity() *integrity {
 	return &integrity{
-		requests: map[uint64]requestState{}, unknown: map[string]int64{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
+		requests: map[uint64]requestState{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
 		step: -1, injected: map[int]bool{}, running: map[string]bool{},
 	}
 }
@@ -87,7 +84,6 @@ func (i *integrity) observe(r *history.Record) string {
 		i.gap = true
 	case r.End != nil:
 		i.ended = true
-		return i.unknownProcess()
 	case r.Stall != nil:
 		return i.tooLong(r, "a stall of", r.Stall.Duration)
 	case r.Phase != nil:
@@ -192,20 +188,6 @@ func (i *integrity) request(seq int64, r *history.Request) string {
 		return fmt.Sprintf("record %d is a second request with the ID %d", seq, r.ID)
 	}
 	i.requests[r.ID] = requestState{subject: r.Subject, verb: r.Verb, resource: r.Resource}
-	if _, started := i.running[r.Subject]; !started && i.unknown[r.Subject] == 0 {
-		i.unknown[r.Subject] = seq
-	}
-	return ""
-}
-
-// unknownProcess returns an error text if a process that sent a request never started. A process may
-// send requests before the record of its start.
-func (i *integrity) unknownProcess() string {
-	for _, name := range slices.Sorted(maps.Keys(i.unknown)) {
-		if _, started := i.running[name]; !started && !i.gap {
-			return fmt.Sprintf("record %d is a request of process %q, which never started", i.unknown[name], name)
-		}
-	}
 	return ""
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -121,7 +121,7 @@ func checkName(o *unstructured.Unstructured) error {
 	case kind == "Namespace":
 		invalid, expected = validation.IsDNS1123Label(name), "a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end"
 	case strings.Contains(kind, "Role"):
-		invalid, expected = path.IsValidPathSegmentName(name), "a name other than . and .., without / and %"
+		invalid, expected = content.IsPathSegmentName(name), "a name other than . and .., without / and %"
 	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
