@@ -95,25 +95,28 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+// writeEndpoints waits for 3 s, and then records a successful update of Endpoints with a trigger time.
+func writeEndpoints(h *historyBuilder, o history.Object, trigger string) *history.Object {
+	o.Annotations = map[string]string{objects.TriggerTimeAnnotation: trigger}
+	h.wait(3 * time.Second)
+	step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o})
+	written := h.commit(history.Modified, o)
+	step.answered(200)
+	h.deliver(written)
+	return written
+}
+
 // repeatedTrigger builds two writes of Endpoints with the same trigger time. Between them, the function
 // change runs with the Service and its only pod.
 func repeatedTrigger(change func(h *historyBuilder, service, pod *history.Object)) func(*historyBuilder) {
 	return func(h *historyBuilder) {
 		service := h.service("web", nil)
 		pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
-		write := func(base history.Object) *history.Object {
-			base.Annotations = map[string]string{objects.TriggerTimeAnnotation: "2001-09-09T01:46:40Z"}
-			h.wait(3 * time.Second)
-			step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &base})
-			o := h.commit(history.Modified, base)
-			step.answered(200)
-			h.deliver(o)
-			return o
-		}
-		written := write(*h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil)))
+		const trigger = "2001-09-09T01:46:40Z"
+		written := writeEndpoints(h, *h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil)), trigger)
 		h.wait(3 * time.Second)
 		change(h, service, pod)
-		write(*written)
+		writeEndpoints(h, *written, trigger)
 	}
 }
 
@@ -185,24 +188,16 @@ func TestAddressesTriggerTime(t *testing.T) {
 				h.deliver(pod)
 			}
 			condition("True", before)
-			write := func(o history.Object, trigger string, subsets fields) *history.Object {
-				o.Annotations, o.Body = map[string]string{objects.TriggerTimeAnnotation: trigger}, encoded(fields{"subsets": []any{subsets}})
-				h.wait(3 * time.Second)
-				step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o})
-				written := h.commit(history.Modified, o)
-				step.answered(200)
-				h.deliver(written)
-				return written
-			}
 			address := []any{at(pod, "10.1.0.1")}
-			first := write(*h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z", subset(address, nil))
+			first := writeEndpoints(h, *h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z")
 			h.wait(3 * time.Second)
 			condition("False", "2001-09-09T01:46:50Z")
 			for _, change := range spec {
 				service = h.commit(history.Modified, edited(*service, "spec", change))
 				h.deliver(service)
 			}
-			write(*first, trigger, subset(nil, address))
+			first.Body = encoded(fields{"subsets": []any{subset(nil, address)}})
+			writeEndpoints(h, *first, trigger)
 		}
 	}
 	runTestCases(t, "addresses", []testCase{

@@ -20,7 +20,6 @@ import (
 //   - a list, watch event or end of a watch whose request has another verb, resource or process
 //   - a watch event after the end of the watch
 //   - a second request or response with the same ID
-//   - a request of a process that never starts
 //   - a second beginning of the phase chaos, or another phase before it
 //   - a step that begins before the previous one has ended, or that ends without having begun
 //   - a fault that fires or is healed before it is injected

@@ -8,6 +8,9 @@ import (
 	"unicode"
 )
 
+// DigitsMax is the number of decimal digits that every integer of 64 bits can have.
+const DigitsMax = 18
+
 // These patterns match the errors of JSON and YAML packages.
 var (
 	// structPattern matches the error of encoding/json about a value of the wrong type. An example

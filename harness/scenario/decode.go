@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -172,7 +173,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		number, ok := toInt(from.value)
 		if text, ok := from.value.(string); ok && longNumber.MatchString(text) {
-			return d.source.errorAt(from.position, path, "found %s; expected a whole number of at most %d digits", text, digitsMax)
+			return d.source.errorAt(from.position, path, "found %s; expected a whole number of at most %d digits", text, inputfile.DigitsMax)
 		}
 		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
 			return d.mismatch(from, path, "a whole number")
@@ -192,9 +193,6 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	}
 	return nil
 }
-
-// digitsMax is the number of decimal digits that every int64 can have.
-const digitsMax = 18
 
 // longNumber matches a number that does not fit into 64 bits. The YAML library takes it for a text.
 var longNumber = regexp.MustCompile(`^[-+]?[0-9]{19,40}$`)

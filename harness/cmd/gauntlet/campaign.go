@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -308,8 +309,7 @@ const failuresName = "failures.md"
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
 	var lines, file bytes.Buffer
 	if results.Interrupted != "" {
-		fmt.Fprintf(&lines, "%s\n\n", results.Interrupted)
-		fmt.Fprintf(&file, "%s\n\n", results.Interrupted)
+		fmt.Fprintf(io.MultiWriter(&lines, &file), "%s\n\n", results.Interrupted)
 	}
 	if err := errors.Join(reports.FailureGroups(&lines, results.Runs, results.Failed), reports.FailureGroupsMarkdown(&file, results.Runs, results.Failed)); err != nil {
 		return err

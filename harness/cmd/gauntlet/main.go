@@ -62,8 +62,8 @@ func endingSignals() []os.Signal {
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
 // exitCode returns verdicts. For an unfinishedError or an interrupted read, it returns exitFail if a
-// check failed, and exitUnknown otherwise. For any other error, and for an environment without a cache directory, it
-// returns exitUsage.
+// check failed, and exitUnknown otherwise. For any other error, and for an environment without a cache
+// directory, it returns exitUsage.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {

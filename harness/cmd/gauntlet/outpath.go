@@ -110,15 +110,15 @@ func checkFile(flag, path string) error {
 	if isDirectory(path) {
 		return fmt.Errorf("--%s=%s: found a directory; expected a file", flag, path)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fmt.Errorf("--%s=%s: %w; expected a shorter name", flag, path, inputfile.Reason(err))
+	case err == nil && !info.Mode().IsRegular():
 		// A path such as /dev/stdout leads to an open pipe, which has no path of its own.
 		if _, err := filepath.EvalSymlinks(path); err != nil || info.Mode()&fs.ModeCharDevice != 0 {
 			return nil
 		}
 		return fmt.Errorf("--%s=%s: found %s; expected a regular file", flag, path, inputfile.Describe(info.Mode()))
-	}
-	if _, err := os.Stat(path); errors.Is(err, syscall.ENAMETOOLONG) {
-		return fmt.Errorf("--%s=%s: %w; expected a shorter name", flag, path, inputfile.Reason(err))
 	}
 	dir := outputfile.Directory(path)
 	info, err := os.Stat(dir)

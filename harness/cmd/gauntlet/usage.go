@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -308,16 +309,13 @@ func expectedValue(invalid *pflag.InvalidValueError) string {
 		return "expected " + expected // the caller has already named the value that was found
 	}
 	if errors.Is(invalid, strconv.ErrRange) && invalid.GetFlag().Value.Type() == "int" {
-		return fmt.Sprintf("expected a whole number of at most %d digits", digitsMax)
+		return fmt.Sprintf("expected a whole number of at most %d digits", inputfile.DigitsMax)
 	}
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
 	}
 	return words
 }
-
-// digitsMax is the number of decimal digits that every int can have.
-const digitsMax = 18
 
 // valueWords returns a text that says which values a flag of a standard type accepts. It returns
 // "" for a type of this project.

@@ -106,8 +106,8 @@ func (s *search) goesOn(ctx context.Context) bool {
 
 // learn makes the runs without faults, and plans the search from the histories of these runs. Each run
 // has a seed of its own, so that the runs differ in what depends on random choices. A further run
-// checks the baseline; see checkBaseline. learn sets s.plan and s.baseline, and writes plan.json. If ctx ends first, s.plan stays nil. A failed
-// workload step in one of these runs is an error.
+// checks the baseline; see checkBaseline. learn sets s.plan and s.baseline, and writes plan.json. If ctx
+// ends first, s.plan stays nil. A failed workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {

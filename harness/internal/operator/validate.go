@@ -73,9 +73,12 @@ func validate(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// withoutBundles returns a copy of an object in which webhooks have no caBundle. A run may replace the
-// caBundle, so that it need not be valid.
+// withoutBundles returns an object whose webhooks have no caBundle, and leaves o as it is. A run may
+// replace the caBundle, so that it need not be valid.
 func withoutBundles(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if o.Object["webhooks"] == nil {
+		return o
+	}
 	o = o.DeepCopy()
 	webhooks, _ := o.Object["webhooks"].([]any)
 	for _, webhook := range webhooks {
