@@ -29,7 +29,8 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
-			// While the control plane is down, KWOK gives up on its request for this pod.
+			// While the control plane is down, KWOK gives up on its request for this pod, or the request is
+			// served after the restart.
 			terminating := createPod(t, admin, "terminating-"+test.name, "example.com/finalizer")
 			deletePod(t, admin, terminating.Name)
 			for _, part := range test.halt {
@@ -67,8 +68,8 @@ func TestHalt(t *testing.T) {
 			if err != nil || after.UID != before.UID {
 				t.Errorf("pod from before Halt(): UID %v (error %v), want %v", after.UID, err, before.UID)
 			}
-			eventuallyPod(t, admin, terminating.Name, "has the annotation that triggers KWOK", func(p *corev1.Pod) bool {
-				return p.Annotations[retriggerAnnotation] != ""
+			eventuallyPod(t, admin, terminating.Name, "has the annotation that triggers KWOK, or was stopped", func(p *corev1.Pod) bool {
+				return p.Annotations[retriggerAnnotation] != "" || !awaitsKubelet(p)
 			})
 			createPod(t, admin, "after-"+test.name)
 			eventuallyPod(t, admin, "after-"+test.name, "is Ready", func(p *corev1.Pod) bool {
