@@ -6,6 +6,7 @@
 //
 //   - requests and watches change the traffic between the subject (the controllers under
 //     test) and the API server, by means of package interceptor
+//   - ordering changes the order of this traffic
 //   - pods, nodes, admission, controlplane and users change the cluster directly
 //   - processes kills, terminates and pauses the subject
 //   - clocks shifts the timestamps that the subject receives

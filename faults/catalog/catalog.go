@@ -12,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/clocks"
 	"github.com/kube-gauntlet/gauntlet/faults/controlplane"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
+	"github.com/kube-gauntlet/gauntlet/faults/ordering"
 	"github.com/kube-gauntlet/gauntlet/faults/pods"
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
@@ -34,6 +35,7 @@ var All = []faults.Type{
 	watches.Skip,
 	watches.Bookmarks,
 	watches.Stale,
+	ordering.Random,
 	pods.Churn,
 	pods.Relabel,
 	pods.Disown,

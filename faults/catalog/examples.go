@@ -24,6 +24,8 @@ var Examples = map[string]string{
   for: 5s
 - watch-end: {resource: pods, how: expired} # makes the subject list again
   from: 1s`,
+	"random-order": `- random-order: {changes: 5}
+  for: 10s`,
 	"pod-churn": `- pod-churn: {action: delete, selector: app=web, every: 100ms, gracePeriodSeconds: 0}
   for: 5s`,
 	"pod-relabel": `- pod-relabel: {label: app, downtime: 1s, every: 500ms, times: 5}`,

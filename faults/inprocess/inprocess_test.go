@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -197,6 +198,63 @@ func TestResets(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestResetBeforeResponse checks a request whose connection breaks after the API server has answered.
+// The client must receive an error, not an empty response.
+func TestResetBeforeResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.interceptor.OnMessage(func(_ context.Context, m interceptor.Message) {
+			if m.Part == interceptor.ResponseMessage {
+				time.Sleep(time.Second)
+			}
+		})
+		failed := make(chan error, 1)
+		go func() { failed <- f.create(t.Context()) }()
+		synctest.Wait()
+		f.interceptor.OnRequest(func(*history.Request) *interceptor.RequestEffect {
+			return &interceptor.RequestEffect{Break: interceptor.BreakConnection}
+		})
+		if err := f.create(t.Context()); !utilnet.IsConnectionReset(err) {
+			t.Errorf("error %v of the request that breaks the connection, want ECONNRESET", err)
+		}
+		if err := <-failed; !utilnet.IsConnectionReset(err) {
+			t.Errorf("error %v of the request that the API server has answered, want ECONNRESET", err)
+		}
+		if got := historytest.Summary(f.All()); !strings.HasSuffix(got, "response 0 server 200 reached true") {
+			t.Errorf("records:\n%s\nwant a response that did not reach the client at the end", got)
+		}
+	})
+}
+
+// TestOrder checks that a fault delays each message until its function returns, and that the delay of
+// an event is recorded.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		began := time.Now()
+		var passed []string
+		remove := f.interceptor.OnMessage(func(_ context.Context, m interceptor.Message) {
+			time.Sleep(time.Second)
+			passed = append(passed, fmt.Sprintf("%s %s %s %v", m.Part, m.Request.Verb, m.Request.Resource, time.Since(began)))
+		})
+		if err := f.create(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		remove()
+		w := f.watch(t)
+		defer w.Stop()
+		f.interceptor.OnMessage(func(context.Context, interceptor.Message) { time.Sleep(time.Minute) })
+		f.events <- "late"
+		<-w.ResultChan()
+		if want := []string{"request create pods 1s", "response create pods 2s"}; !slices.Equal(passed, want) {
+			t.Errorf("messages %q, want %q", passed, want)
+		}
+		if got := historytest.Summary(f.All()); !strings.HasSuffix(got, "delivery ADDED late version 3 held 1m0s") {
+			t.Errorf("records:\n%s\nwant an event that was held for a minute", got)
+		}
+	})
 }
 
 // TestEndWatches checks what a client receives when a fault ends its watch.

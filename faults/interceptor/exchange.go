@@ -84,6 +84,7 @@ func (x *exchange) serve() {
 		x.recordNoResponse(false, 0)
 		x.abortInjected(x.effect.Break)
 	}
+	x.awaitTurn(x.request.Context(), Message{Part: RequestMessage, Request: x.record})
 	response, reached, err := x.forward(body)
 	if err != nil {
 		x.recordNoResponse(reached, 0)
@@ -94,6 +95,7 @@ func (x *exchange) serve() {
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(err)
 	}
+	x.awaitTurn(x.request.Context(), Message{Part: ResponseMessage, Request: x.record})
 	switch {
 	case x.effect.Lose != nil:
 		x.loseResponse(response)
@@ -263,7 +265,8 @@ func (x *exchange) relayObject(response *http.Response) {
 }
 
 // deliver records a response and writes it to the controller under test. It returns false if the
-// controller can no longer receive the response, or if the write fails.
+// write fails. If the controller can no longer receive the response, deliver panics with
+// http.ErrAbortHandler.
 //
 // The argument body contains the bytes of the response body that have been read. The argument
 // complete is true if these bytes are the whole body.
@@ -272,7 +275,7 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	defer x.conn.EndDelivery()
 	if x.subjectGone() {
 		x.recordNoResponse(true, response.StatusCode)
-		return false
+		panic(http.ErrAbortHandler) // the response of a handler that returns would be complete and empty
 	}
 	x.recordResponse(response, body, complete)
 	copyHeader(x.writer.Header(), response.Header)

@@ -34,7 +34,8 @@
 //     their fields in the order of declaration. exchange.serve applies the effects to a
 //     request; inject.go and refuse.go implement these effects. stream.deliverEvents and
 //     queue.go hold watch events. [Interceptor.EndWatches] (watch_end.go) and
-//     [Interceptor.SkewClock] (skew.go) act without a match.
+//     [Interceptor.SkewClock] (skew.go) act without a match. After all other effects, an
+//     [OrderFault] (order.go) decides when each message passes.
 //  3. Record. exchange.go appends requests and responses to the history. watch.go appends
 //     deliveries and the ends of watches. decode.go converts bodies to history objects, and
 //     frames.go splits watch streams into events. The fault itself records that it fired,
@@ -68,6 +69,7 @@ type Interceptor struct {
 	clock         clock.WithTicker // measures how long requests are delayed and watch events are held
 	requestFaults *hooks[RequestFault]
 	watchFaults   *hooks[WatchFault]
+	orderFaults   *hooks[OrderFault]
 	lastID        atomic.Uint64 // ID of the newest request; IDs begin at 1
 	openStreams   openStreams
 	owners        *ownerIndex
@@ -82,6 +84,7 @@ func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 		clock:         clock,
 		requestFaults: newHooks[RequestFault](),
 		watchFaults:   newHooks[WatchFault](),
+		orderFaults:   newHooks[OrderFault](),
 		openStreams:   openStreams{all: map[*stream]bool{}},
 		owners:        newOwnerIndex(),
 	}

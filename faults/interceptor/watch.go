@@ -183,7 +183,7 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}()
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.clock.Now().Before(e.due()) { // flush the earlier events before a wait
+		if e == nil || s.clock.Now().Before(e.due()) || s.ordersMessages() { // flush the earlier events before a wait
 			err := control.Flush()
 			if delivering {
 				s.conn.EndDelivery()
@@ -204,6 +204,9 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 		}
 		if e.end != nil {
 			return e.end
+		}
+		if s.awaitEventTurn(ctx, e) != nil {
+			return s.subjectGoneEnd()
 		}
 		if !delivering {
 			s.conn.BeginDelivery()
@@ -257,6 +260,20 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 		}
 		timer.Stop()
 	}
+}
+
+// awaitEventTurn waits until the registered faults let an event pass. It returns an error if the
+// controller under test or a fault ends the watch.
+func (s *stream) awaitEventTurn(ctx context.Context, e *event) error {
+	if !s.ordersMessages() {
+		return nil
+	}
+	before := s.clock.Now()
+	s.awaitTurn(ctx, Message{Part: EventMessage, Request: s.record, Event: e.delivery})
+	if now := s.clock.Now(); now.After(before) {
+		s.lastRelease = now
+	}
+	return ctx.Err()
 }
 
 // deliverEvent records an event in the history and then writes it to the controller under test.

@@ -232,6 +232,18 @@ func buildRepeatedResizes(h *historyBuilder, to int) {
 	retry(h, 100, 5*time.Millisecond, 1, func() { h.resize(old, to).answered(409) })
 }
 
+// buildStaleResizes builds scale-downs that fail every 5 ms because the process has already done the
+// same, and its watch of ReplicaSets lags.
+func buildStaleResizes(h *historyBuilder) {
+	h.deployment("web", 10, rollingUpdate(2, 2))
+	set := h.replicaSetOf("web", "v1", 4, 4)
+	h.replicaSetOf("web", "v2", 6, 6)
+	h.rollTo("web", "v2")
+	old := *set
+	h.resize(set, 3).applyAndAnswer()
+	retry(h, 100, 5*time.Millisecond, 1, func() { h.resize(&old, 3).answered(409) })
+}
+
 // buildFailedRollout builds a Deployment whose only ReplicaSet has no pods. The given number of
 // creates of a pod for it fail. The pauses between them are those of upstream's back-off.
 func buildFailedRollout(h *historyBuilder, tries int) {

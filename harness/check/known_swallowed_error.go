@@ -24,8 +24,12 @@ func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
 	}
 }
 
-// scalesDown reports whether a call certainly makes a ReplicaSet smaller.
+// scalesDown reports whether a call certainly makes a ReplicaSet smaller. If the version on which the
+// call is based is unknown, the call must do so for each state that the controller may have read.
 func scalesDown(c *call) bool {
 	s := c.scaling
+	if s != nil && !s.creates && s.from != unknownSize {
+		return s.to < s.from
+	}
 	return s != nil && !s.creates && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to < s.replicasBefore(sets) })
 }

@@ -278,6 +278,7 @@ func TestKnownIssues(t *testing.T) {
 			h.restart("subject-0")
 		}), nil, "converged"},
 		{"a scale-down fails every 5 ms", func(h *historyBuilder) { buildRepeatedResizes(h, 3) }, swallowedError, "back-off"},
+		{"a scale-down fails every 5 ms, because it has happened", buildStaleResizes, swallowedError, "back-off"},
 		{"a scale-up fails every 5 ms", func(h *historyBuilder) { buildRepeatedResizes(h, 5) }, nil, "back-off"},
 		{"a deleted pod had lost its owner", settling(func(h *historyBuilder) { buildDeleteAfterOwnerChange(h, true, 0) }), deleteAfterOwnerChange, "converged"},
 		{"a deleted pod kept its owner", settling(func(h *historyBuilder) { buildDeleteAfterOwnerChange(h, false, 0) }), nil, "converged"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/ordering"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -59,6 +60,16 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	}
 	slices.SortStableFunc(s.Faults, func(a, b scenario.Fault) int { return cmp.Compare(a.From, b.From) })
 	return nil
+}
+
+// randomOrder returns a random-order fault for the whole workload, with a random number of changes of
+// priorities.
+func (o *Options) randomOrder() (scenario.Fault, error) {
+	r := o.random("order of messages")
+	params, err := scenario.MakeParams(ordering.Random.Name, &ordering.RandomParams{
+		Interval: faults.PickTime(r, time.Millisecond, 10*time.Millisecond, time.Millisecond), Changes: r.IntN(8), Among: 400,
+	})
+	return scenario.Fault{Name: ordering.Random.Name, Params: params}, err
 }
 
 // drawTimed draws a fault that begins at a random time of the workload. The first fault of a

@@ -78,6 +78,7 @@ type Profile struct {
 	gap      time.Duration // maximum time from one step to the next
 	faults   interval      // number of faults for a workload of the profile's duration
 	slowPods bool          // true if pods start slowly, stop slowly, or both
+	reorder  bool          // true if messages pass the fault proxy in a random order during the workload
 	// long is true if faults last minutes and users pause for minutes. Then known upstream issues
 	// may appear, and only a provider in virtual time can run the scenario.
 	long bool
@@ -108,12 +109,14 @@ type interval struct{ least, most int }
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
 // Profiles has all profiles. The first three have increasing numbers of faults. The profile
-// named slow has slow pods. The profile named hours spreads its workload over hours.
+// named slow has slow pods. The profile named orders changes the order of messages. The profile
+// named hours spreads its workload over hours.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
 	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
 	{Name: "slow", duration: 6 * time.Second, owners: interval{3, 5}, pods: 40, gap: 400 * time.Millisecond, faults: interval{7, 11}, slowPods: true},
+	{Name: "orders", duration: 4 * time.Second, owners: interval{2, 3}, pods: 30, gap: 700 * time.Millisecond, faults: interval{1, 3}, reorder: true},
 	{Name: "hours", duration: 2 * time.Hour, owners: interval{1, 3}, pods: 16, gap: 20 * time.Minute, faults: interval{5, 9}, long: true},
 }
 
@@ -183,6 +186,13 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	s.Faults = users.faults
 	if err := o.addFaults(s, users); err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
+	}
+	if o.Profile.reorder {
+		fault, err := o.randomOrder()
+		if err != nil {
+			return nil, err
+		}
+		s.Faults = append(s.Faults, fault)
 	}
 	text, err := s.Marshal()
 	if err != nil {

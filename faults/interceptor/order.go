@@ -1,0 +1,56 @@
+package interceptor
+
+import (
+	"context"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Message is a request, a response or a watch event on its way through the interceptor.
+type Message struct {
+	// Part says what the message is.
+	Part MessagePart
+	// Request is the request, or the request that the response answers. For an event, it is the watch
+	// request.
+	Request *history.Request
+	// Event is the watch event. It is nil for requests and responses, and for an event that the
+	// interceptor could not decode.
+	Event *history.Delivery
+}
+
+// MessagePart says which part of an exchange a [Message] is.
+type MessagePart string
+
+// These are the parts of an exchange.
+const (
+	RequestMessage  MessagePart = "request"
+	ResponseMessage MessagePart = "response"
+	EventMessage    MessagePart = "event"
+)
+
+// OrderFault is a function with which a fault decides when a message passes the interceptor. The
+// message passes when the function returns. The function must return if ctx is canceled, and if
+// the fault is being healed.
+//
+// The interceptor calls it after the effects of all other faults: for a request before the API
+// server receives it, for a response or an event before the subject receives it. The interceptor
+// calls it from many goroutines, but for the events of one watch one after the other. An OrderFault
+// must not change the message or keep a reference to its parts.
+type OrderFault func(ctx context.Context, m Message)
+
+// OnMessage registers a fault. The interceptor calls the fault for each message from now on. The
+// returned function remove ends the registration, and waits until all calls of the fault have
+// returned.
+func (i *Interceptor) OnMessage(fault OrderFault) (remove func()) {
+	return i.orderFaults.add(fault)
+}
+
+// awaitTurn waits until the registered faults let a message pass.
+func (i *Interceptor) awaitTurn(ctx context.Context, m Message) {
+	for _, h := range i.orderFaults.current.Load().all {
+		h.call(func(fault OrderFault) { fault(ctx, m) })
+	}
+}
+
+// ordersMessages reports whether a registered fault decides when messages pass.
+func (i *Interceptor) ordersMessages() bool { return len(i.orderFaults.current.Load().all) > 0 }

@@ -1,0 +1,297 @@
+// Package ordering contains the fault that decides in which order messages reach the subject, the
+// controllers under test, and in which order the subject's requests reach the API server.
+package ordering
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Random is the fault type random-order. It orders messages by random priorities, which change a
+// few times at random.
+//
+// The method is probabilistic concurrency testing: a bug that depends on the order of few messages
+// appears with a probability that does not shrink exponentially with the number of messages. See
+// Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler with Probabilistic Guarantees
+// of Finding Bugs (ASPLOS 2010).
+var Random = faults.Type{
+	Name: "random-order",
+	Description: "The fault proxy passes on one message at a time: a request of the subject, a response or a watch event. " +
+		"The requests of one verb and resource form a lane, as do their responses, and the watch events of one resource. " +
+		"Each lane has a random priority. If several lanes have waiting messages, the oldest message of the lane with the highest priority is next. " +
+		"The order within a lane does not change. Messages about Leases and Events pass at once, as do the beginnings of watches.",
+	Healing: "The proxy passes on all waiting messages at once.",
+	Params: []faults.Param{
+		{Name: "interval", Description: "The time between two messages. Messages that arrive in this time compete with those that wait.", Bounds: "1ms to 1s", Default: "5ms"},
+		{Name: "changes", Description: "How often a lane gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
+		{Name: "among", Description: "The changes are spread over the first messages, up to this number.", Bounds: "1 to 1000000", Default: "300"},
+	},
+	New:                newRandom,
+	NotGeneratedReason: "only the profile `orders` has this fault, for the whole workload",
+}
+
+// RandomParams contains the parameters that a scenario sets for a random-order fault. The Params
+// field of [Random] documents each parameter.
+type RandomParams struct {
+	Interval time.Duration `yaml:"interval"`
+	Changes  int           `yaml:"changes"`
+	Among    int           `yaml:"among"`
+}
+
+const (
+	intervalMin = time.Millisecond
+	intervalMax = time.Second
+	changesMax  = 1000
+	amongMax    = 1_000_000
+)
+
+// newRandom returns a random-order fault with the given parameters, or an error if a parameter is
+// invalid.
+func newRandom(params faults.Params) (faults.Fault, error) {
+	p := RandomParams{Interval: 5 * time.Millisecond, Changes: 3, Among: 300}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := scenario.JoinErrors(
+		faults.Between(params, "interval", p.Interval, intervalMin, intervalMax),
+		faults.Between(params, "changes", p.Changes, 0, changesMax),
+		faults.Between(params, "among", p.Among, 1, amongMax),
+	); err != nil {
+		return nil, err
+	}
+	return &random{params: p, arrived: make(chan struct{}, 1)}, nil
+}
+
+// random is a fault of type random-order.
+type random struct {
+	faults.Registration
+	faults.Background
+	params  RandomParams
+	env     *faults.Env
+	arrived chan struct{} // receives a value after a message has arrived
+
+	mu       sync.Mutex
+	lanes    []*lane      // in the order of their first messages
+	changeAt map[int]bool // numbers of the messages at which a priority changes
+	lowest   float64      // lowest priority of all lanes so far
+	messages int          // number of messages that have arrived
+	passed   int          // number of messages that have passed
+	overtook int          // number of messages that have passed before an older one
+	ended    bool         // true if messages pass at once
+}
+
+// lane contains the waiting messages whose order does not change.
+type lane struct {
+	key      laneKey
+	priority float64
+	waiting  []*message // the oldest first
+	late     bool       // true if a newer message of another lane has passed before one of this lane
+}
+
+// laneKey identifies a lane. The verb is that of the request; for watch events, it is "watch".
+type laneKey struct {
+	replica, verb, resource, subresource string
+	part                                 interceptor.MessagePart
+}
+
+// message is a message that waits until it may pass.
+type message struct {
+	number int // position in the order of arrival
+	turn   chan struct{}
+	id     uint64 // ID of the request
+	object history.Ref
+}
+
+func (f *random) Inject(ctx context.Context, env *faults.Env) error {
+	f.env = env
+	f.changeAt = map[int]bool{}
+	for range f.params.Changes {
+		f.changeAt[1+env.Rand.IntN(f.params.Among)] = true
+	}
+	f.Begin(ctx, func(context.Context) { f.run() })
+	f.Remove = env.Interceptor.OnMessage(f.wait)
+	return nil
+}
+
+// Heal lets all waiting messages pass. Removing the fault waits for them.
+func (f *random) Heal(ctx context.Context) error {
+	err := f.End(ctx)
+	f.mu.Lock()
+	f.ended = true
+	for _, l := range f.lanes {
+		for _, m := range l.waiting {
+			close(m.turn)
+		}
+		l.waiting = nil
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.Registration.Heal(ctx)
+}
+
+func (f *random) Summary() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprintf("passed on %s in %s, %d of them before an older one", faults.Counted(f.passed, "message"), faults.Counted(len(f.lanes), "lane"), f.overtook)
+}
+
+// wait waits until a message may pass, or until its request is canceled.
+func (f *random) wait(ctx context.Context, m interceptor.Message) {
+	if passesAtOnce(m) {
+		return
+	}
+	waiting, l := f.add(m)
+	if waiting == nil {
+		return
+	}
+	select {
+	case <-waiting.turn:
+	case <-ctx.Done():
+		f.mu.Lock()
+		l.waiting = slices.DeleteFunc(l.waiting, func(other *message) bool { return other == waiting })
+		f.mu.Unlock()
+	}
+}
+
+// passesAtOnce reports whether the fault ignores a message. A controller must renew its lease in
+// time, and nothing depends on Events. A request without a resource is about the API server itself.
+func passesAtOnce(m interceptor.Message) bool {
+	switch m.Request.Resource {
+	case "", "leases.coordination.k8s.io", "events", "events.events.k8s.io":
+		return true
+	}
+	return m.Request.Verb == "watch" && m.Part != interceptor.EventMessage
+}
+
+// add appends a message to its lane. It returns nil if the fault is being healed.
+func (f *random) add(m interceptor.Message) (*message, *lane) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return nil, nil
+	}
+	l := f.lane(laneKey{m.Request.Subject, m.Request.Verb, m.Request.Resource, m.Request.Subresource, m.Part})
+	f.messages++
+	waiting := &message{
+		number: f.messages, turn: make(chan struct{}), id: m.Request.ID,
+		object: history.Ref{Resource: m.Request.Resource, Namespace: m.Request.Namespace, Name: m.Request.ObjectName()},
+	}
+	if m.Event != nil {
+		waiting.object = m.Event.Object.Ref
+	}
+	l.waiting = append(l.waiting, waiting)
+	select {
+	case f.arrived <- struct{}{}:
+	default:
+	}
+	return waiting, l
+}
+
+// lane returns the lane with a key. At the first call for a key, it draws the lane's priority.
+func (f *random) lane(key laneKey) *lane {
+	for _, l := range f.lanes {
+		if l.key == key {
+			return l
+		}
+	}
+	l := &lane{key: key, priority: f.env.Rand.Float64()}
+	f.lanes = append(f.lanes, l)
+	return l
+}
+
+// run lets one message pass after each interval, until the fault is healed. Without messages, it
+// waits for the next one.
+func (f *random) run() {
+	for {
+		select {
+		case <-f.arrived:
+		case <-f.Stopping():
+			return
+		}
+		for waiting := true; waiting; waiting = f.passNext() {
+			timer := f.env.Clock.NewTimer(f.params.Interval)
+			select {
+			case <-timer.C():
+			case <-f.Stopping():
+				timer.Stop()
+				return
+			}
+		}
+	}
+}
+
+// passNext lets the next message pass. It returns false if no message waits.
+func (f *random) passNext() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.first()
+	if l == nil {
+		return false
+	}
+	f.passed++
+	if f.changeAt[f.passed] {
+		f.lowest--
+		l.priority = f.lowest
+		l = f.first()
+	}
+	next := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	f.reportOvertaken(next.number)
+	close(next.turn)
+	return true
+}
+
+// first returns the lane with the highest priority of those with waiting messages, or nil.
+func (f *random) first() *lane {
+	var first *lane
+	for _, l := range f.lanes {
+		if len(l.waiting) > 0 && (first == nil || l.priority > first.priority) {
+			first = l
+		}
+	}
+	return first
+}
+
+// reportOvertaken counts a message that passes before an older one. At the first time for the lane
+// of the older one, it writes a "fired" record to the history.
+func (f *random) reportOvertaken(number int) {
+	overtakes := false
+	for _, l := range f.lanes {
+		if len(l.waiting) == 0 || l.waiting[0].number > number {
+			continue
+		}
+		overtakes = true
+		if !l.late {
+			l.late = true
+			f.env.Report.Fired(l.waiting[0].id, &l.waiting[0].object, fmt.Sprintf("delays messages of this lane (%s): newer messages pass before them", l.key))
+		}
+	}
+	if overtakes {
+		f.overtook++
+	}
+}
+
+// String returns a text such as "responses to create pods".
+func (k laneKey) String() string {
+	resource := k.resource
+	if k.subresource != "" {
+		resource += "/" + k.subresource
+	}
+	switch k.part {
+	case interceptor.RequestMessage:
+		return fmt.Sprintf("requests %s %s", k.verb, resource)
+	case interceptor.ResponseMessage:
+		return fmt.Sprintf("responses to %s %s", k.verb, resource)
+	}
+	return "watch events of " + resource
+}
