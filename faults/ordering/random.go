@@ -27,10 +27,11 @@ var Random = faults.Type{
 	Description: "The fault proxy passes on one message at a time: a request of the subject, a response or a watch event. " +
 		"The requests of one verb and resource form a lane, as do their responses, and the watch events of one resource. " +
 		"Each lane has a random priority. If several lanes have waiting messages, the oldest message of the lane with the highest priority is next. " +
-		"The order within a lane does not change. Messages about Leases and Events pass at once, as do the beginnings of watches.",
+		"The order within a lane does not change. A message that has waited for the time `patience` is next, whatever its lane. Messages about Leases and Events pass at once, as do the beginnings of watches.",
 	Healing: "The proxy passes on all waiting messages at once.",
 	Params: []faults.Param{
 		{Name: "interval", Description: "The time between two messages. Messages that arrive in this time compete with those that wait.", Bounds: "1ms to 1s", Default: "5ms"},
+		{Name: "patience", Description: "The longest time that a message waits while others pass before it.", Bounds: "1ms to 10m", Default: "2s"},
 		{Name: "changes", Description: "How often a lane gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
 		{Name: "among", Description: "The changes are spread over the first messages, up to this number.", Bounds: "1 to 1000000", Default: "300"},
 	},
@@ -42,6 +43,7 @@ var Random = faults.Type{
 // field of [Random] documents each parameter.
 type RandomParams struct {
 	Interval time.Duration `yaml:"interval"`
+	Patience time.Duration `yaml:"patience"`
 	Changes  int           `yaml:"changes"`
 	Among    int           `yaml:"among"`
 }
@@ -49,6 +51,8 @@ type RandomParams struct {
 const (
 	intervalMin = time.Millisecond
 	intervalMax = time.Second
+	patienceMin = time.Millisecond
+	patienceMax = 10 * time.Minute
 	changesMax  = 1000
 	amongMax    = 1_000_000
 )
@@ -56,12 +60,13 @@ const (
 // newRandom returns a random-order fault with the given parameters, or an error if a parameter is
 // invalid.
 func newRandom(params faults.Params) (faults.Fault, error) {
-	p := RandomParams{Interval: 5 * time.Millisecond, Changes: 3, Among: 300}
+	p := RandomParams{Interval: 5 * time.Millisecond, Patience: 2 * time.Second, Changes: 3, Among: 300}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
 	if err := scenario.JoinErrors(
 		faults.Between(params, "interval", p.Interval, intervalMin, intervalMax),
+		faults.Between(params, "patience", p.Patience, patienceMin, patienceMax),
 		faults.Between(params, "changes", p.Changes, 0, changesMax),
 		faults.Between(params, "among", p.Among, 1, amongMax),
 	); err != nil {
@@ -104,10 +109,11 @@ type laneKey struct {
 
 // message is a message that waits until it may pass.
 type message struct {
-	number int // position in the order of arrival
-	turn   chan struct{}
-	id     uint64 // ID of the request
-	object history.Ref
+	number  int // position in the order of arrival
+	arrived time.Time
+	turn    chan struct{} // closed when the message may pass
+	id      uint64        // ID of the request
+	object  history.Ref
 }
 
 func (f *random) Inject(ctx context.Context, env *faults.Env) error {
@@ -183,7 +189,7 @@ func (f *random) add(m interceptor.Message) (*message, *lane) {
 	l := f.lane(laneKey{m.Request.Subject, m.Request.Verb, m.Request.Resource, m.Request.Subresource, m.Part})
 	f.messages++
 	waiting := &message{
-		number: f.messages, turn: make(chan struct{}), id: m.Request.ID,
+		number: f.messages, arrived: f.env.Clock.Now(), turn: make(chan struct{}), id: m.Request.ID,
 		object: history.Ref{Resource: m.Request.Resource, Namespace: m.Request.Namespace, Name: m.Request.ObjectName()},
 	}
 	if m.Event != nil {
@@ -251,13 +257,22 @@ func (f *random) passNext() bool {
 	return true
 }
 
-// first returns the lane with the highest priority of those with waiting messages, or nil.
+// first returns the lane of the next message, or nil if no message waits.
 func (f *random) first() *lane {
-	var first *lane
+	var first, oldest *lane
 	for _, l := range f.lanes {
-		if len(l.waiting) > 0 && (first == nil || l.priority > first.priority) {
+		if len(l.waiting) == 0 {
+			continue
+		}
+		if first == nil || l.priority > first.priority {
 			first = l
 		}
+		if oldest == nil || l.waiting[0].number < oldest.waiting[0].number {
+			oldest = l
+		}
+	}
+	if oldest != nil && f.env.Clock.Since(oldest.waiting[0].arrived) >= f.params.Patience {
+		return oldest
 	}
 	return first
 }

@@ -121,6 +121,30 @@ func TestChangeOfPriority(t *testing.T) {
 	}
 }
 
+// TestPatience checks that a message passes when it has waited for the time patience, although messages
+// of a lane with a higher priority wait.
+func TestPatience(t *testing.T) {
+	starved := 0
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			f := inject(t, "{changes: 0, interval: 100ms, patience: 500ms}", seed)
+			f.send("pods", 1)
+			for number := range 10 {
+				f.send("services", number)
+			}
+			time.Sleep(2 * time.Second)
+			if at := slices.Index(f.passed, "pods 1"); at != 0 && at != 4 {
+				t.Errorf("seed %d: the message is number %d of %q, want it first, or after 500 ms", seed, at, f.passed)
+			} else if at > 0 {
+				starved++
+			}
+		})
+	}
+	if starved == 0 {
+		t.Error("no seed gave the lane with ten messages the higher priority")
+	}
+}
+
 // TestPassesAtOnce checks which messages the fault does not delay.
 func TestPassesAtOnce(t *testing.T) {
 	for _, test := range []struct {
@@ -184,6 +208,7 @@ func TestParams(t *testing.T) {
 		{Text: "{}"},
 		{Text: "{interval: 1s, changes: 1000, among: 1}"},
 		{Text: "{interval: 0s}", Want: "s.yaml:1:12: random-order.interval: 0s is out of bounds; expected 1ms to 1s"},
+		{Text: "{patience: 1h}", Want: "s.yaml:1:12: random-order.patience: 1h0m0s is out of bounds; expected 1ms to 10m0s"},
 		{Text: "{changes: -1}", Want: "s.yaml:1:11: random-order.changes: -1 is out of bounds; expected 0 to 1000"},
 		{Text: "{among: 0}", Want: "s.yaml:1:9: random-order.among: 0 is out of bounds; expected 1 to 1000000"},
 	})

@@ -107,7 +107,7 @@ func (state *ownerState) countDiffers() bool {
 // The argument current is the request that the process sends at this moment, or nil. This request
 // does not count as an earlier create or delete.
 func (permitted *permittedCalls) decide(state *ownerState, current *call, at time.Duration) {
-	if !state.expectationsSatisfied(current) {
+	if !state.mayDecide(current, at) {
 		return
 	}
 	permitted.count(state, state.podCounts, at)

@@ -51,6 +51,20 @@ func (h *historyBuilder) deletesAgainAfter(d time.Duration, times int) {
 	}
 }
 
+// createsAfterRemoval builds a ReplicaSet that wants two pods and has one. The cache of the process loses
+// the ReplicaSet, and then the pod. The process then creates pods.
+func (h *historyBuilder) createsAfterRemoval(creates int) {
+	rs := deliveredReplicaSet(h, 2)
+	pods := h.createAll(rs, 2)
+	h.deliver(pods...)
+	h.remove(pods[0])
+	h.remove(rs)
+	h.remove(pods[1])
+	for range creates {
+		h.create(rs)
+	}
+}
+
 func TestExpectations(t *testing.T) {
 	runTestCases(t, "expectations", []testCase{
 		{name: "creates the missing pods, then waits", want: Pass, build: func(h *historyBuilder) {
@@ -65,6 +79,8 @@ func TestExpectations(t *testing.T) {
 			h.createAll(rs, 3)
 			h.create(rs)
 		}},
+		{name: "the owner and its pod are deleted while a worker has read the owner", want: Pass, build: func(h *historyBuilder) { h.createsAfterRemoval(2) }},
+		{name: "the owner and its pod are deleted, and the process creates more than were wanted", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) { h.createsAfterRemoval(3) }},
 		{name: "creates more after it observes some", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.createAll(rs, 3)

@@ -521,7 +521,9 @@ type ownerState struct {
 
 	// synced is true if the cache contains the owner, and a list or watch event of pods has
 	// arrived. Before that, the process can have no expectations for the owner.
-	synced    bool
+	synced bool
+	// removed is when the cache last lost the owner, on the clock of the process.
+	removed   time.Duration
 	podCounts podCounts // counts of the owner's pods in the cache
 	// selector is the owner's spec.selector. selectorChanged is true if the process has received
 	// versions of the owner with different selectors. Some checks then skip the owner, because

@@ -179,8 +179,12 @@ func (state *ownerState) ref() *history.Ref {
 // The parameter current is a request that does not count, such as the one that the process sends
 // now. It may be nil.
 func (state *ownerState) expectationsSatisfied(current *call) bool {
-	return state.synced &&
-		state.creates.inFlightExcept(current) == 0 && state.deletes.inFlightExcept(current) == 0 &&
+	return state.synced && state.hasObservedCalls(current)
+}
+
+// hasObservedCalls is like expectationsSatisfied, but the cache need not contain the owner.
+func (state *ownerState) hasObservedCalls(current *call) bool {
+	return state.creates.inFlightExcept(current) == 0 && state.deletes.inFlightExcept(current) == 0 &&
 		len(state.creates.unobserved) <= state.extraObserved && len(state.deletes.unobserved) == 0
 }
 
@@ -191,6 +195,14 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 		n--
 	}
 	return n
+}
+
+// mayDecide reports whether the process may decide on new creates or deletes of the owner's pods at the
+// given time. For a short time after the cache has lost the owner, a worker may still have the last
+// version of the owner, and may read the pods.
+func (state *ownerState) mayDecide(current *call, at time.Duration) bool {
+	recent := state.synced || state.everCached() && state.process.view.owners[state.uid] == nil && at-state.removed <= lag
+	return recent && state.hasObservedCalls(current)
 }
 
 // noLongerAwaited returns how many creates the process may have stopped waiting for, although the
@@ -223,6 +235,9 @@ func (state *ownerState) update(change change, at time.Duration) {
 	if state.synced {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
 		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
+	}
+	if state.synced && o == nil {
+		state.removed = at
 	}
 	state.synced = o != nil && view.reachedVersion[objects.PodResource] > 0
 	createBound, deleteBound := 0, unlimited

@@ -176,7 +176,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 			err = s.applyFault(ctx, spec, when, t, env)
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
-			report.Failed(nil, fmt.Errorf("the trigger did not match during the run: %s", spec.When))
+			report.Failed(nil, fmt.Errorf("the trigger did not match before the workload ended, or before one of its steps was late: %s", spec.When))
 		default:
 			report.Failed(nil, fmt.Errorf("the workload ended, or one of its steps was late, after less than %s, so the fault did not start; expected a longer workload, or a smaller value in the fault's field \"from\"", spec.From))
 		}

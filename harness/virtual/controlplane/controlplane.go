@@ -2,8 +2,8 @@
 //
 // All its parts are goroutines of this process: an etcd in memory, kube-apiserver's registries and
 // handlers, simulated kubelets and a simulated scheduler. The garbage collector and the controllers of
-// namespaces, quotas and default ServiceAccounts are those of kube-controller-manager; see
-// controllers.go. Clients reach the API server by function calls.
+// namespaces, quotas, default ServiceAccounts and nodes are those of kube-controller-manager; see
+// controllers.go and nodes.go. Clients reach the API server by function calls.
 //
 // In a bubble of testing/synctest, time advances only while all goroutines wait.
 package controlplane
@@ -36,7 +36,9 @@ type ControlPlane struct {
 	etcd       *memetcd.Store
 	apiServer  *apiServer
 	simulation *simulation.Simulation
-	stop       func() // stops the controllers of the control plane
+	stop       func() // stops the controllers of the control plane, except nodeControllers
+	// nodeControllers are the controllers that act on lost nodes.
+	nodeControllers *nodeControllers
 }
 
 var (
@@ -53,6 +55,7 @@ func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane
 	moveIntoBubble()
 	etcd := memetcd.New()
 	c := &ControlPlane{etcd: etcd, apiServer: newAPIServer(etcd, seed)}
+	c.nodeControllers = &nodeControllers{config: c.component("kube-controller-manager")}
 	if err := c.apiServer.start(ctx, apiserver.Options{}); err != nil {
 		return nil, err
 	}
@@ -68,6 +71,7 @@ func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane
 	if err = errors.Join(schedulerErr, kubeletErr); err == nil {
 		c.simulation, err = simulation.Start(ctx, simulation.Options{
 			Nodes: o.Nodes, StartDelay: o.PodStartDelay, StopDelay: o.PodStopDelay, Scheduler: scheduler, Kubelet: kubelet,
+			NodeDeleted: func() { c.nodeDeleted(ctx) },
 		})
 	}
 	if err != nil {
@@ -182,6 +186,7 @@ func (c *ControlPlane) Stop(context.Context) error {
 	if c.simulation != nil {
 		c.simulation.Stop()
 	}
+	c.nodeControllers.stop()
 	if c.stop != nil {
 		c.stop()
 	}

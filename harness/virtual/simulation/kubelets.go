@@ -25,7 +25,9 @@ type kubelets struct {
 	group *sync.WaitGroup // goroutines that will start, stop or update pods
 	mu    sync.Mutex
 	pods  map[types.UID]podProgress
-	ips   int // number of IP addresses assigned so far
+	// paused contains the names of nodes whose kubelet is paused.
+	paused map[string]bool
+	ips    int // number of IP addresses assigned so far
 }
 
 // podProgress says whether the simulated kubelet has begun to start a pod, or to stop it. Each
@@ -33,7 +35,22 @@ type kubelets struct {
 type podProgress struct{ starting, stopping bool }
 
 func newKubelets(o Options, group *sync.WaitGroup) *kubelets {
-	return &kubelets{client: o.Kubelet, startDelay: o.StartDelay, stopDelay: o.StopDelay, group: group, pods: map[types.UID]podProgress{}}
+	return &kubelets{client: o.Kubelet, startDelay: o.StartDelay, stopDelay: o.StopDelay, group: group, pods: map[types.UID]podProgress{}, paused: map[string]bool{}}
+}
+
+// pause makes the kubelet of a node ignore its pods until resume is called. What it has begun, such as the
+// start of a pod, begins again after that.
+func (k *kubelets) pause(node string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.paused[node] = true
+}
+
+// resume undoes pause. The caller must then call observe for each pod of the node.
+func (k *kubelets) resume(node string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.paused, node)
 }
 
 // observe handles a new version of a pod. It begins to start or to stop the pod, or to update its
@@ -43,6 +60,9 @@ func (k *kubelets) observe(ctx context.Context, pod *corev1.Pod, deleted bool) {
 	defer k.mu.Unlock()
 	if deleted {
 		delete(k.pods, pod.UID)
+		return
+	}
+	if k.paused[pod.Spec.NodeName] {
 		return
 	}
 	progress := k.pods[pod.UID]
@@ -55,34 +75,49 @@ func (k *kubelets) observe(ctx context.Context, pod *corev1.Pod, deleted bool) {
 	case pod.DeletionTimestamp != nil:
 		if !progress.stopping {
 			progress.stopping = true
-			k.after(ctx, k.stopDelay, func() { k.remove(ctx, pod) })
+			k.after(ctx, pod, k.stopDelay, func() { k.remove(ctx, pod) })
 		}
 	case pod.Status.Phase == corev1.PodPending:
 		if !progress.starting {
 			progress.starting = true
-			k.after(ctx, k.startDelay, func() { k.update(ctx, pod, k.start) })
+			k.after(ctx, pod, k.startDelay, func() { k.update(ctx, pod, k.start) })
 		}
 	case pod.Status.Phase == corev1.PodRunning:
 		if condition(pod, corev1.ContainersReady) == corev1.ConditionTrue && condition(pod, corev1.PodReady) == corev1.ConditionFalse {
-			k.after(ctx, 0, func() { k.update(ctx, pod, restoreReady) })
+			k.after(ctx, pod, 0, func() { k.update(ctx, pod, restoreReady) })
 		}
 	case pod.Status.Reason != cluster.PodCollapsed:
 		if condition(pod, corev1.ContainersReady) == corev1.ConditionTrue || condition(pod, corev1.PodReady) == corev1.ConditionTrue {
-			k.after(ctx, 0, func() { k.update(ctx, pod, endContainers) })
+			k.after(ctx, pod, 0, func() { k.update(ctx, pod, endContainers) })
 		}
 	}
 	k.pods[pod.UID] = progress
 }
 
-// after calls f in a new goroutine after a delay. If ctx is canceled earlier, it does not call f.
-func (k *kubelets) after(ctx context.Context, delay time.Duration, f func()) {
+// after calls f in a new goroutine after a delay. It does not call f if ctx is canceled earlier, or if
+// the kubelet of the pod's node is paused when the delay is over.
+func (k *kubelets) after(ctx context.Context, pod *corev1.Pod, delay time.Duration, f func()) {
 	k.group.Go(func() {
 		select {
 		case <-time.After(delay):
-			f()
+			if k.mayAct(pod) {
+				f()
+			}
 		case <-ctx.Done():
 		}
 	})
+}
+
+// mayAct reports whether the kubelet of a pod's node is not paused. If it is paused, mayAct forgets what
+// the kubelet has begun for the pod.
+func (k *kubelets) mayAct(pod *corev1.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.paused[pod.Spec.NodeName] {
+		return true
+	}
+	delete(k.pods, pod.UID)
+	return false
 }
 
 // remove deletes a terminating pod with grace period 0, as a kubelet does after the containers have

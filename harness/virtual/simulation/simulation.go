@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -34,14 +35,20 @@ type Options struct {
 	// Scheduler and Kubelet are the clients with which the two components send their writes. The
 	// client Kubelet also sends the watches of both.
 	Scheduler, Kubelet kubernetes.Interface
+	// NodeDeleted is called in a new goroutine when a node has been deleted. It may be nil.
+	NodeDeleted func()
 }
 
 // Simulation is a running scheduler with kubelets. Create it with [Start].
 type Simulation struct {
 	options   Options
 	informers informers.SharedInformerFactory
-	group     sync.WaitGroup
-	cancel    context.CancelFunc
+	kubelets  *kubelets
+	// observePod makes the kubelets handle a version of a pod. It is kubelets.observe with the context
+	// that Stop cancels.
+	observePod func(pod *corev1.Pod, deleted bool)
+	group      sync.WaitGroup
+	cancel     context.CancelFunc
 }
 
 // Start creates the nodes, and starts the scheduler and the kubelets. The caller must call
@@ -56,11 +63,14 @@ func Start(ctx context.Context, o Options) (*Simulation, error) {
 		}
 	}
 	scheduler, kubelets := newScheduler(o.Scheduler), newKubelets(o, &s.group)
+	s.kubelets = kubelets
+	s.observePod = func(pod *corev1.Pod, deleted bool) { kubelets.observe(ctx, pod, deleted) }
 	core := s.informers.Core().V1()
 	if err := errors.Join(
-		notify(core.Pods().Informer(), func(pod *corev1.Pod, deleted bool) { kubelets.observe(ctx, pod, deleted) }),
+		notify(core.Pods().Informer(), s.observePod),
 		notify(core.Pods().Informer(), func(pod *corev1.Pod, deleted bool) { scheduler.send(ctx, event{pod: pod, deleted: deleted}) }),
 		notify(core.Nodes().Informer(), func(node *corev1.Node, deleted bool) { scheduler.send(ctx, event{node: node, deleted: deleted}) }),
+		notify(core.Nodes().Informer(), s.observeNode),
 	); err != nil {
 		cancel()
 		return nil, err
@@ -93,24 +103,93 @@ func (s *Simulation) Stop() {
 	s.group.Wait()
 }
 
+// observeNode pauses the kubelet of a deleted node.
+func (s *Simulation) observeNode(node *corev1.Node, deleted bool) {
+	if !deleted {
+		return
+	}
+	s.kubelets.pause(node.Name)
+	if s.options.NodeDeleted != nil {
+		s.group.Go(s.options.NodeDeleted)
+	}
+}
+
+// PauseKubelet makes the kubelet of a node stop changing the node and its pods.
+func (s *Simulation) PauseKubelet(node string) { s.kubelets.pause(node) }
+
+// ResumeKubelet undoes [Simulation.PauseKubelet]. The kubelet marks the node as ready, and continues
+// to start and stop its pods.
+func (s *Simulation) ResumeKubelet(ctx context.Context, node string) error {
+	if err := s.markReady(ctx, node); err != nil {
+		return err
+	}
+	s.resume(node)
+	return nil
+}
+
+// Register creates a node that has been deleted, and resumes its kubelet. It does not change a node
+// that exists.
+func (s *Simulation) Register(ctx context.Context, name string) error {
+	if err := s.createNode(ctx, name); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	s.resume(name)
+	return nil
+}
+
+// resume makes the kubelet of a node handle its pods again.
+func (s *Simulation) resume(node string) {
+	s.kubelets.resume(node)
+	for _, object := range s.informers.Core().V1().Pods().Informer().GetStore().List() {
+		if pod := object.(*corev1.Pod); pod.Spec.NodeName == node {
+			s.observePod(pod, false)
+		}
+	}
+}
+
 // createNode creates a node that is Ready and has room for all pods.
 func (s *Simulation) createNode(ctx context.Context, name string) error {
-	now := metav1.Now()
-	node, err := s.options.Kubelet.CoreV1().Nodes().Create(ctx, &corev1.Node{
+	_, err := s.options.Kubelet.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating node %s: %w", name, err)
 	}
-	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
-	}}
-	if node, err = s.options.Kubelet.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("updating the status of node %s: %w", name, err)
+	if err := s.markReady(ctx, name); err != nil {
+		return err
 	}
-	node.Spec.Taints = nil // as kube-controller-manager does when the node is Ready
-	if _, err := s.options.Kubelet.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := s.options.Kubelet.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Spec.Taints = nil // as kube-controller-manager does when the node is Ready
+		_, err = s.options.Kubelet.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("removing the taint of node %s: %w", name, err)
+	}
+	return nil
+}
+
+// markReady sets the condition Ready of a node to True.
+func (s *Simulation) markReady(ctx context.Context, name string) error {
+	nodes := s.options.Kubelet.CoreV1().Nodes()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := nodes.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now := metav1.Now()
+		node.Status.Conditions = []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
+		}}
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("updating the status of node %s: %w", name, err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ const Program = "gauntlet-virtual"
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ControlsAdmission,
 	cluster.ParallelRuns, cluster.VirtualTime,
-	cluster.SimulatedKubelets, cluster.ControlsContainers,
+	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,
 	cluster.SubjectLinked, cluster.SkewsClocks,
 }
 
