@@ -183,11 +183,12 @@ rbac: ## test, on the runs of make chaos, that ours has all the RBAC permissions
 	$(GO) test -count=1 ./suites/chaos -run '^TestRBACInRuns$$' -args -runs=out/virtual
 
 .PHONY: test-slow
-test-slow: build upstream ## run the tests that make test leaves out because they take minutes
+test-slow: build upstream virtual ## run the tests that make test leaves out because they take minutes
 	$(GO) test -timeout 30m -count=1 -run 'TestInstalledLive|TestShrinkLive|TestNotebookMutantsLive|TestEveryScenario|TestBroken(Controllers|Deployers)AreDetected' \
 		./harness/cmd/gauntlet ./harness/internal/generate ./harness/check
 	$(GO) test -timeout 30m -count=1 ./suites/docs
 	cd harness/virtual && $(GO) test -timeout 30m -count=1 -run TestOneSeedOneHistory ./cmd/gauntlet-virtual
+	cd harness/virtual && $(GO) test -timeout 30m -count=1 -overlay=../../bin/_runtime/overlay.json -run 'TestPausedKubelet|TestDeletedNode' ./controlplane
 	$(GINKGO) --procs=2 --randomize-all --timeout=30m --fail-on-empty --label-filter=slower ./suites/chaos
 
 .PHONY: test-virtual
