@@ -228,8 +228,8 @@ func TestResetBeforeResponse(t *testing.T) {
 	})
 }
 
-// TestOrder checks that a fault delays each message until its function returns, and that the delay of
-// an event is recorded.
+// TestOrder checks that a fault delays each message until its function returns. The delay of an event
+// must be recorded.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)

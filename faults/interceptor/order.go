@@ -32,10 +32,9 @@ const (
 // message passes when the function returns. The function must return if ctx is canceled, and if
 // the fault is being healed.
 //
-// The interceptor calls it after the effects of all other faults: for a request before the API
-// server receives it, for a response or an event before the subject receives it. The interceptor
-// calls it from many goroutines, but for the events of one watch one after the other. An OrderFault
-// must not change the message or keep a reference to its parts.
+// The interceptor calls it after the effects of all other faults, and then forwards the request, or
+// delivers the response or event. It calls it from many goroutines, but for the events of one watch
+// one after the other. An OrderFault must not change the message or keep a reference to its parts.
 type OrderFault func(ctx context.Context, m Message)
 
 // OnMessage registers a fault. The interceptor calls the fault for each message from now on. The

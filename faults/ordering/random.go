@@ -1,5 +1,5 @@
-// Package ordering contains the fault that decides in which order messages reach the subject, the
-// controllers under test, and in which order the subject's requests reach the API server.
+// Package ordering contains the fault that changes the order of messages. The messages are the
+// requests of the subject (the controllers under test), their responses, and watch events.
 package ordering
 
 import (
@@ -25,14 +25,14 @@ import (
 var Random = faults.Type{
 	Name: "random-order",
 	Description: "The fault proxy passes on one message at a time: a request of the subject, a response or a watch event. " +
-		"The requests of one verb and resource form a lane, as do their responses, and the watch events of one resource. " +
-		"Each lane has a random priority. If several lanes have waiting messages, the oldest message of the lane with the highest priority is next. " +
-		"The order within a lane does not change. A message that has waited for the time `patience` is next, whatever its lane. Messages about Leases and Events pass at once, as do the beginnings of watches.",
+		"The requests of one verb and resource form a queue, as do their responses, and the watch events of one resource. " +
+		"Each queue has a random priority. If several queues have waiting messages, the oldest message of the queue with the highest priority is next. " +
+		"The order within a queue does not change. A message that has waited for the time `patience` is next, whatever its queue. Messages about Leases and Events pass at once, as do the beginnings of watches.",
 	Healing: "The proxy passes on all waiting messages at once.",
 	Params: []faults.Param{
 		{Name: "interval", Description: "The time between two messages. Messages that arrive in this time compete with those that wait.", Bounds: "1ms to 1s", Default: "5ms"},
 		{Name: "patience", Description: "The longest time that a message waits while others pass before it.", Bounds: "1ms to 10m", Default: "2s"},
-		{Name: "changes", Description: "How often a lane gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
+		{Name: "changes", Description: "How often a queue gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
 		{Name: "among", Description: "The changes are spread over the first messages, up to this number.", Bounds: "1 to 1000000", Default: "300"},
 	},
 	New:                newRandom,
@@ -84,25 +84,25 @@ type random struct {
 	arrived chan struct{} // receives a value after a message has arrived
 
 	mu       sync.Mutex
-	lanes    []*lane      // in the order of their first messages
+	queues   []*queue     // in the order of their first messages
 	changeAt map[int]bool // numbers of the messages at which a priority changes
-	lowest   float64      // lowest priority of all lanes so far
+	lowest   float64      // lowest priority of all queues so far
 	messages int          // number of messages that have arrived
 	passed   int          // number of messages that have passed
 	overtook int          // number of messages that have passed before an older one
 	ended    bool         // true if messages pass at once
 }
 
-// lane contains the waiting messages whose order does not change.
-type lane struct {
-	key      laneKey
+// queue contains the waiting messages whose order does not change.
+type queue struct {
+	key      queueKey
 	priority float64
 	waiting  []*message // the oldest first
-	late     bool       // true if a newer message of another lane has passed before one of this lane
+	late     bool       // true if a newer message of another queue has passed before one of this queue
 }
 
-// laneKey identifies a lane. The verb is that of the request; for watch events, it is "watch".
-type laneKey struct {
+// queueKey identifies a queue. The verb is that of the request; for watch events, it is "watch".
+type queueKey struct {
 	replica, verb, resource, subresource string
 	part                                 interceptor.MessagePart
 }
@@ -132,11 +132,11 @@ func (f *random) Heal(ctx context.Context) error {
 	err := f.End(ctx)
 	f.mu.Lock()
 	f.ended = true
-	for _, l := range f.lanes {
-		for _, m := range l.waiting {
+	for _, q := range f.queues {
+		for _, m := range q.waiting {
 			close(m.turn)
 		}
-		l.waiting = nil
+		q.waiting = nil
 	}
 	f.mu.Unlock()
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *random) Heal(ctx context.Context) error {
 func (f *random) Summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("passed on %s in %s, %d of them before an older one", faults.Counted(f.passed, "message"), faults.Counted(len(f.lanes), "lane"), f.overtook)
+	return fmt.Sprintf("passed on %s in %s, %d of them before an older one", faults.Counted(f.passed, "message"), faults.Counted(len(f.queues), "queue"), f.overtook)
 }
 
 // wait waits until a message may pass, or until its request is canceled.
@@ -156,7 +156,7 @@ func (f *random) wait(ctx context.Context, m interceptor.Message) {
 	if passesAtOnce(m) {
 		return
 	}
-	waiting, l := f.add(m)
+	waiting, q := f.add(m)
 	if waiting == nil {
 		return
 	}
@@ -164,7 +164,7 @@ func (f *random) wait(ctx context.Context, m interceptor.Message) {
 	case <-waiting.turn:
 	case <-ctx.Done():
 		f.mu.Lock()
-		l.waiting = slices.DeleteFunc(l.waiting, func(other *message) bool { return other == waiting })
+		q.waiting = slices.DeleteFunc(q.waiting, func(other *message) bool { return other == waiting })
 		f.mu.Unlock()
 	}
 }
@@ -179,14 +179,14 @@ func passesAtOnce(m interceptor.Message) bool {
 	return m.Request.Verb == "watch" && m.Part != interceptor.EventMessage
 }
 
-// add appends a message to its lane. It returns nil if the fault is being healed.
-func (f *random) add(m interceptor.Message) (*message, *lane) {
+// add appends a message to its queue. It returns nil if the fault is being healed.
+func (f *random) add(m interceptor.Message) (*message, *queue) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
 		return nil, nil
 	}
-	l := f.lane(laneKey{m.Request.Subject, m.Request.Verb, m.Request.Resource, m.Request.Subresource, m.Part})
+	q := f.queue(queueKey{m.Request.Subject, m.Request.Verb, m.Request.Resource, m.Request.Subresource, m.Part})
 	f.messages++
 	waiting := &message{
 		number: f.messages, arrived: f.env.Clock.Now(), turn: make(chan struct{}), id: m.Request.ID,
@@ -195,24 +195,24 @@ func (f *random) add(m interceptor.Message) (*message, *lane) {
 	if m.Event != nil {
 		waiting.object = m.Event.Object.Ref
 	}
-	l.waiting = append(l.waiting, waiting)
+	q.waiting = append(q.waiting, waiting)
 	select {
 	case f.arrived <- struct{}{}:
 	default:
 	}
-	return waiting, l
+	return waiting, q
 }
 
-// lane returns the lane with a key. At the first call for a key, it draws the lane's priority.
-func (f *random) lane(key laneKey) *lane {
-	for _, l := range f.lanes {
-		if l.key == key {
-			return l
+// queue returns the queue with a key. At the first call for a key, it draws the queue's priority.
+func (f *random) queue(key queueKey) *queue {
+	for _, q := range f.queues {
+		if q.key == key {
+			return q
 		}
 	}
-	l := &lane{key: key, priority: f.env.Rand.Float64()}
-	f.lanes = append(f.lanes, l)
-	return l
+	q := &queue{key: key, priority: f.env.Rand.Float64()}
+	f.queues = append(f.queues, q)
+	return q
 }
 
 // run lets one message pass after each interval, until the fault is healed. Without messages, it
@@ -240,35 +240,35 @@ func (f *random) run() {
 func (f *random) passNext() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.first()
-	if l == nil {
+	q := f.first()
+	if q == nil {
 		return false
 	}
 	f.passed++
 	if f.changeAt[f.passed] {
 		f.lowest--
-		l.priority = f.lowest
-		l = f.first()
+		q.priority = f.lowest
+		q = f.first()
 	}
-	next := l.waiting[0]
-	l.waiting = l.waiting[1:]
+	next := q.waiting[0]
+	q.waiting = q.waiting[1:]
 	f.reportOvertaken(next.number)
 	close(next.turn)
 	return true
 }
 
-// first returns the lane of the next message, or nil if no message waits.
-func (f *random) first() *lane {
-	var first, oldest *lane
-	for _, l := range f.lanes {
-		if len(l.waiting) == 0 {
+// first returns the queue of the next message, or nil if no message waits.
+func (f *random) first() *queue {
+	var first, oldest *queue
+	for _, q := range f.queues {
+		if len(q.waiting) == 0 {
 			continue
 		}
-		if first == nil || l.priority > first.priority {
-			first = l
+		if first == nil || q.priority > first.priority {
+			first = q
 		}
-		if oldest == nil || l.waiting[0].number < oldest.waiting[0].number {
-			oldest = l
+		if oldest == nil || q.waiting[0].number < oldest.waiting[0].number {
+			oldest = q
 		}
 	}
 	if oldest != nil && f.env.Clock.Since(oldest.waiting[0].arrived) >= f.params.Patience {
@@ -277,18 +277,18 @@ func (f *random) first() *lane {
 	return first
 }
 
-// reportOvertaken counts a message that passes before an older one. At the first time for the lane
+// reportOvertaken counts a message that passes before an older one. At the first time for the queue
 // of the older one, it writes a "fired" record to the history.
 func (f *random) reportOvertaken(number int) {
 	overtakes := false
-	for _, l := range f.lanes {
-		if len(l.waiting) == 0 || l.waiting[0].number > number {
+	for _, q := range f.queues {
+		if len(q.waiting) == 0 || q.waiting[0].number > number {
 			continue
 		}
 		overtakes = true
-		if !l.late {
-			l.late = true
-			f.env.Report.Fired(l.waiting[0].id, &l.waiting[0].object, fmt.Sprintf("delays messages of this lane (%s): newer messages pass before them", l.key))
+		if !q.late {
+			q.late = true
+			f.env.Report.Fired(q.waiting[0].id, &q.waiting[0].object, fmt.Sprintf("delays messages of this queue (%s): newer messages pass before them", q.key))
 		}
 	}
 	if overtakes {
@@ -297,7 +297,7 @@ func (f *random) reportOvertaken(number int) {
 }
 
 // String returns a text such as "responses to create pods".
-func (k laneKey) String() string {
+func (k queueKey) String() string {
 	resource := k.resource
 	if k.subresource != "" {
 		resource += "/" + k.subresource

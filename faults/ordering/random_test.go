@@ -53,26 +53,26 @@ func (f *fixture) heal(t *testing.T) {
 	}
 }
 
-// send sends messages of one lane in the given order, each from a goroutine of its own.
-func (f *fixture) send(lane string, numbers ...int) {
+// send sends messages of one queue in the given order, each from a goroutine of its own.
+func (f *fixture) send(queue string, numbers ...int) {
 	for _, number := range numbers {
 		go func() {
-			f.wait(f.ctx, response(lane))
+			f.wait(f.ctx, response(queue))
 			f.mu.Lock()
-			f.passed = append(f.passed, fmt.Sprintf("%s %d", lane, number))
+			f.passed = append(f.passed, fmt.Sprintf("%s %d", queue, number))
 			f.mu.Unlock()
 		}()
 		synctest.Wait() // until the message waits
 	}
 }
 
-// response returns a message of a lane: a response to a create of the given resource.
+// response returns a message of a queue: a response to a create of the given resource.
 func response(resource string) interceptor.Message {
 	return interceptor.Message{Part: interceptor.ResponseMessage, Request: &history.Request{Subject: "subject-0", Verb: "create", Resource: resource}}
 }
 
-// TestRandomOrder checks that the messages of the lane with the higher priority pass first, that the
-// order within a lane is kept, and that the seeds cause both orders of two lanes.
+// TestRandomOrder checks that the messages of the queue with the higher priority pass first. The order
+// within a queue must be kept, and the seeds must cause both orders of two queues.
 func TestRandomOrder(t *testing.T) {
 	first := map[string]int{}
 	for seed := range uint64(20) {
@@ -88,21 +88,21 @@ func TestRandomOrder(t *testing.T) {
 			a, b := strings.Fields(f.passed[0])[0], strings.Fields(f.passed[5])[0]
 			want := []string{a + " 1", a + " 2", a + " 3", b + " 1", b + " 2", b + " 3"}
 			if a == b || !slices.Equal(f.passed, want) {
-				t.Errorf("seed %d: order %q, want one lane after the other", seed, f.passed)
+				t.Errorf("seed %d: order %q, want one queue after the other", seed, f.passed)
 			}
 			first[a]++
 			fired := len(f.Faults())
 			if wantFired := map[string]int{"pods": 0, "services": 1}[a]; fired != wantFired {
-				t.Errorf("seed %d: %d records of delayed lanes, want %d", seed, fired, wantFired)
+				t.Errorf("seed %d: %d records of delayed queues, want %d", seed, fired, wantFired)
 			}
 		})
 	}
 	if len(first) != 2 {
-		t.Errorf("first lanes %v, want each lane first for some seeds", first)
+		t.Errorf("first queues %v, want each queue first for some seeds", first)
 	}
 }
 
-// TestChangeOfPriority checks that a lane gets the lowest priority at a change.
+// TestChangeOfPriority checks that a queue gets the lowest priority at a change.
 func TestChangeOfPriority(t *testing.T) {
 	changed := 0
 	for seed := range uint64(20) {
@@ -117,12 +117,12 @@ func TestChangeOfPriority(t *testing.T) {
 		})
 	}
 	if changed == 0 {
-		t.Error("no seed changed the priority of a lane between its messages")
+		t.Error("no seed changed the priority of a queue between its messages")
 	}
 }
 
-// TestPatience checks that a message passes when it has waited for the time patience, although messages
-// of a lane with a higher priority wait.
+// TestPatience checks that a message passes when it has waited for the time patience. Messages of a queue
+// with a higher priority wait at that time.
 func TestPatience(t *testing.T) {
 	starved := 0
 	for seed := range uint64(20) {
@@ -141,7 +141,7 @@ func TestPatience(t *testing.T) {
 		})
 	}
 	if starved == 0 {
-		t.Error("no seed gave the lane with ten messages the higher priority")
+		t.Error("no seed gave the queue with ten messages the higher priority")
 	}
 }
 
@@ -180,7 +180,7 @@ func TestHealReleases(t *testing.T) {
 		f.heal(t)
 		f.send("pods", 4)
 		synctest.Wait()
-		if want := "passed on 0 messages in 1 lane, 0 of them before an older one"; len(f.passed) != 4 || f.Summary() != want {
+		if want := "passed on 0 messages in 1 queue, 0 of them before an older one"; len(f.passed) != 4 || f.Summary() != want {
 			t.Errorf("%d messages passed, summary %q; want 4 and %q", len(f.passed), f.Summary(), want)
 		}
 	})
@@ -196,7 +196,7 @@ func TestCanceledMessage(t *testing.T) {
 		f.wait(ctx, response("pods"))
 		f.send("pods", 2)
 		time.Sleep(2 * time.Second)
-		if want := "passed on 1 message in 1 lane, 0 of them before an older one"; f.Summary() != want {
+		if want := "passed on 1 message in 1 queue, 0 of them before an older one"; f.Summary() != want {
 			t.Errorf("summary %q, want %q", f.Summary(), want)
 		}
 	})

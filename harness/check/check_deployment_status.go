@@ -234,7 +234,7 @@ func (r *rolloutState) sumRange(count func(*objects.Owner) int) (sum valueRange)
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
-		same := func(c objects.Condition) bool { return c.IsReplicaFailure() && c.Reason == after.Reason }
+		same := func(c objects.ConditionWithTime) bool { return c.IsReplicaFailure() && c.Reason == after.Reason }
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 			return slices.ContainsFunc(s.value.cached, func(set *objects.Owner) bool { return slices.ContainsFunc(set.Conditions, same) })
 		}),

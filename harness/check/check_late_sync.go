@@ -194,16 +194,20 @@ func (checker *lateSyncChecker) examine(m *Model, p *process) {
 
 // examineObject reports an object that has been in a wrong state for longer than syncWithin (5 s). The
 // parameter uid is the UID of the object.
+//
+// A known upstream issue excuses every subject, because other checks report such an object at the end of
+// the run. But a ReplicaSet whose retry comes late does not explain the status of its Deployment.
 func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind convergingKind, uid types.UID, at time.Duration) {
 	ref, differences := kind.pending(m, uid)
 	key := workQueueKey{process: p, uid: uid}
 	if ref.Resource == objects.ServiceResource {
 		key = workQueueKey{process: p, service: nameOf(*ref)}
 	}
-	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited })
+	issue := kind.knownIssue(m, uid)
+	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited || issue != nil && !(issue == longBackOff && d.ofStatus) })
 	state := checker.wrong[key]
 	switch {
-	case len(differences) == 0 || checker.excused(m, kind, uid, key, at):
+	case len(differences) == 0 || checker.excused(uid, key, at):
 		delete(checker.wrong, key)
 	case state == nil:
 		checker.wrong[key] = &wrongState{since: at}
@@ -222,11 +226,9 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 }
 
 // excused reports whether the process has a reason not to sync the object now. It may wait for the
-// retry of a failed sync, or for the effect of its creates and deletes. A known upstream issue
-// excuses every subject, because other checks report such an object at the end of the run.
-func (checker *lateSyncChecker) excused(m *Model, kind convergingKind, uid types.UID, key workQueueKey, at time.Duration) bool {
+// retry of a failed sync, or for the effect of its creates and deletes.
+func (checker *lateSyncChecker) excused(uid types.UID, key workQueueKey, at time.Duration) bool {
 	owner := key.process.ownerStates[uid]
 	silent := key.service != objectName{} && (checker.silent[key] || checker.silentEvents[key.process].delayRetries(at))
-	return owner != nil && !owner.expectationsSatisfied(nil) ||
-		checker.failed.retryFollows(key) || silent || kind.knownIssue(m, uid) != nil
+	return owner != nil && !owner.expectationsSatisfied(nil) || checker.failed.retryFollows(key) || silent
 }

@@ -108,6 +108,9 @@ func TestRolloutComplete(t *testing.T) {
 				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"},
 			}})
 		})},
+		{name: "ReplicaFailure of a ReplicaSet is missing", want: Fail, evidence: "condition ReplicaFailure is not True, although one of its ReplicaSets has this condition", build: except(func(h *historyBuilder) {
+			h.revise("web-v1", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}}})
+		})},
 		{name: "stuck without ProgressDeadlineExceeded (mutant D11)", want: Fail, evidence: "expected ProgressDeadlineExceeded after the deadline of 1s", build: except(func(h *historyBuilder) {
 			h.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
 			h.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
@@ -203,6 +206,18 @@ func TestRolloutComplete(t *testing.T) {
 			h.replicaSetOfSize("web", "v2", 0, 0, 1)
 			h.rollTo("web", "v2")
 			h.settledStatus(0)
+			h.phase(history.PhaseSettle)
+			h.wait(time.Minute)
+		}},
+		{name: "an old pod that has not ended stops a Recreate rollout", want: Pass, build: func(h *historyBuilder) {
+			h.deployment("web", 1, fields{"type": "Recreate"})
+			h.podOf(h.replicaSetOfSize("web", "v1", 0, 0, 1), "Running")
+			h.rollTo("web", "v2")
+			h.settledStatus(0)
+			h.revise("web", "status", fields{"conditions": []any{
+				fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
+				condition("Progressing", "True", objects.ReplicaSetUpdatedReason, 1),
+			}})
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // observedGeneration.
 var statusCheck = Check{
 	ID:               "status",
-	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure with its reason in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
+	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure with its reason in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on. The lastTransitionTime of a condition changes only with the condition's status.",
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
@@ -62,7 +63,9 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
 	}
-	if c.reportedOwner(r.Request) == nil {
+	reported := c.reportedOwner(r.Request)
+	if reported == nil {
+		checker.checkTransitions(m, c, nil, written.Status.Conditions)
 		checker.checkLaterWrite(m, c, r.Request, written.Status.ObservedGeneration)
 		return
 	}
@@ -87,6 +90,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 				strings.Join(expected, ", ")+", according to the cache of the process")
 		})
 	}
+	checker.checkTransitions(m, c, reported.Conditions, written.Status.Conditions)
 	if failing {
 		checker.checkFailureReason(m, c, written.Status.FailureReason())
 	}
@@ -115,6 +119,37 @@ func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Requ
 		return m.evidenceOf(state.ref(), fmt.Sprintf("%s: %s wrote status.observedGeneration %d", state.name(), c.process.name, observed),
 			fmt.Sprintf("at most %d, the newest generation that was in the cache of the process", newest))
 	})
+}
+
+// checkTransitions reports a condition without lastTransitionTime. It also reports a condition whose
+// lastTransitionTime has changed, although its status has not. The argument cached has the conditions in
+// the cached version on which the write is based. It is nil if this version is unknown.
+func (checker *statusChecker) checkTransitions(m *Model, c *call, cached, written []objects.ConditionWithTime) {
+	for _, after := range written {
+		expected := "the time at which the condition's status changed"
+		if i := slices.IndexFunc(cached, func(before objects.ConditionWithTime) bool {
+			return before.Type == after.Type && before.Status == after.Status
+		}); i >= 0 {
+			if cached[i].LastTransitionTime.Equal(after.LastTransitionTime) {
+				continue
+			}
+			expected = fmt.Sprintf("%s, because the condition's status has not changed", transitionText(cached[i].LastTransitionTime))
+		} else if !after.LastTransitionTime.IsZero() {
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(c.ownerState.ref(), fmt.Sprintf("%s: %s wrote condition %s=%s with lastTransitionTime %s",
+				c.ownerState.name(), c.process.name, after.Type, after.Status, transitionText(after.LastTransitionTime)), expected)
+		})
+	}
+}
+
+// transitionText returns the time of day of a lastTransitionTime, or null for the zero time.
+func transitionText(t time.Time) string {
+	if t.IsZero() {
+		return "null"
+	}
+	return t.UTC().Format(time.TimeOnly)
 }
 
 // checkFailureReason reports a condition ReplicaFailure without a valid reason. It also reports a new

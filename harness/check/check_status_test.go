@@ -29,7 +29,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	failing := func(status fields) fields {
-		status["conditions"] = []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}}
+		status["conditions"] = []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:00Z"}}
 		return status
 	}
 	runTestCases(t, "status", []testCase{
@@ -212,7 +212,7 @@ func TestStatusAvailability(t *testing.T) {
 
 func TestReplicaFailure(t *testing.T) {
 	failing := fields{
-		"replicas": 0, "observedGeneration": 1, "conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}},
+		"replicas": 0, "observedGeneration": 1, "conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:00Z"}},
 	}
 	runTestCases(t, "status", []testCase{
 		{name: "ReplicaFailure after a failed create", want: Pass, build: func(h *historyBuilder) {
@@ -242,6 +242,29 @@ func TestReplicaFailure(t *testing.T) {
 			h.deliver(h.revise("web", "status", failing))
 			h.wait(3 * time.Second)
 			h.updateStatus(h.find("web"), failing).answered(200)
+		}},
+		{name: "ReplicaFailure without a time", want: Fail, evidence: "with lastTransitionTime null", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.create(rs).answered(403)
+			h.updateStatus(rs, fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
+				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": nil},
+			}}).answered(200)
+		}},
+		{name: "ReplicaFailure with another time", want: Fail, evidence: "with lastTransitionTime 00:00:05", build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.revise("web", "status", failing))
+			h.wait(3 * time.Second)
+			h.updateStatus(h.find("web"), fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
+				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:05Z"},
+			}}).answered(200)
+		}},
+		{name: "ReplicaFailure=False with another time", want: Pass, build: func(h *historyBuilder) {
+			deliveredReplicaSet(h, 1)
+			h.deliver(h.revise("web", "status", failing))
+			h.wait(3 * time.Second)
+			h.updateStatus(h.find("web"), fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
+				fields{"type": "ReplicaFailure", "status": "False", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:05Z"},
+			}}).answered(200)
 		}},
 	})
 }

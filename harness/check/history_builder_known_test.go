@@ -232,8 +232,8 @@ func buildRepeatedResizes(h *historyBuilder, to int) {
 	retry(h, 100, 5*time.Millisecond, 1, func() { h.resize(old, to).answered(409) })
 }
 
-// buildStaleResizes builds scale-downs that fail every 5 ms because the process has already done the
-// same, and its watch of ReplicaSets lags.
+// buildStaleResizes builds scale-downs that fail every 5 ms. The process has already scaled down, and its
+// watch of ReplicaSets lags.
 func buildStaleResizes(h *historyBuilder) {
 	h.deployment("web", 10, rollingUpdate(2, 2))
 	set := h.replicaSetOf("web", "v1", 4, 4)

@@ -14,6 +14,8 @@ type pending struct {
 	// awaited is true if the subject cannot resolve the difference itself. The subject has to wait
 	// until pods become ready, become available or terminate.
 	awaited bool
+	// ofStatus is true if the difference is in the status of a Deployment.
+	ofStatus bool
 }
 
 // pendings collects the differences between one object and its converged state, such as a wrong

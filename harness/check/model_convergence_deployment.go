@@ -39,7 +39,11 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 	} else {
 		state.pendingRollout(d, &list, current, old)
 	}
+	others := len(list.all)
 	pendingStatus(d, &list, sets, current, now)
+	for i := range list.all[others:] {
+		list.all[others+i].ofStatus = true
+	}
 	return list.all
 }
 
@@ -51,7 +55,9 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 // contains the others.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, current, old []*objects.Owner) {
 	if len(current) != 1 {
-		list.expect(false, "%d ReplicaSets have the Deployment's spec.template, expected 1", len(current))
+		// With strategy Recreate, the new ReplicaSet does not exist while old pods run.
+		awaited := len(current) == 0 && d.Recreate && !state.canScale(d, old, nil, old)
+		list.add(false, awaited, "%d ReplicaSets have the Deployment's spec.template, expected 1", len(current))
 		return
 	}
 	newSet, sets := current[0], slices.Concat(current, old)
@@ -106,6 +112,7 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	list.expectCondition(s, availability(ready >= d.MinAvailable()))
 	failing := slices.ContainsFunc(sets, func(set *objects.Owner) bool { return set.Failing })
 	list.expect(failing || d.Paused || !s.Condition(objects.ReplicaFailureCondition).IsReplicaFailure(), "condition ReplicaFailure is True, but no ReplicaSet has this condition")
+	list.expect(!failing || d.Paused || s.Condition(objects.ReplicaFailureCondition).IsReplicaFailure(), "condition ReplicaFailure is not True, although one of its ReplicaSets has this condition")
 	switch {
 	case d.ProgressDeadline == 0:
 		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected no such condition without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))

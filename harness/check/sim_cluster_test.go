@@ -208,7 +208,7 @@ func ownerBody(object *simObject) []byte {
 	}
 	return fmt.Appendf(nil, `{"spec":{"replicas":%d,"selector":%s,"template":{"metadata":{"labels":{"app":%q}}}},`+
 		`"status":{"replicas":%d,"fullyLabeledReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"observedGeneration":%d,`+
-		`"conditions":[{"type":"ReplicaFailure","status":"%s","reason":%q}]}}`,
+		`"conditions":[{"type":"ReplicaFailure","status":"%s","reason":%q,"lastTransitionTime":"2000-01-01T00:00:00Z"}]}}`,
 		object.replicas, selector, object.Name, object.status.Replicas, object.status.FullyLabeledReplicas,
 		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failure != ""), object.failure)
 }

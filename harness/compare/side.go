@@ -382,7 +382,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 		}
 	case *objects.Owner:
 		for _, c := range decoded.Conditions {
-			add(c)
+			add(c.Condition)
 		}
 		if controller := version.ControllerRef(); controller != nil && version.Resource == replicaSets {
 			all.add(version.step, Rollout, deployments+" "+controller.Name, name)

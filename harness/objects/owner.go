@@ -98,7 +98,7 @@ type Owner struct {
 	Selector    labels.Selector
 	MinReady    time.Duration // spec.minReadySeconds
 	Status      OwnerStatus
-	Conditions  []Condition
+	Conditions  []ConditionWithTime
 	Failing     bool // the status has the condition ReplicaFailure=True
 	ReplicaSetFields
 }
@@ -147,18 +147,18 @@ func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" +
 // the API. Unlike OwnerStatus, it also has the conditions.
 type OwnerStatusBody struct {
 	OwnerStatus
-	Conditions []Condition
+	Conditions []ConditionWithTime
 }
 
 // Failing reports whether the status has the condition ReplicaFailure=True.
 func (s *OwnerStatusBody) Failing() bool {
-	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
+	return slices.ContainsFunc(s.Conditions, ConditionWithTime.IsReplicaFailure)
 }
 
 // FailureReason returns the reason of the condition ReplicaFailure=True, such as FailedCreate. It
 // returns "" if the status does not have this condition.
 func (s *OwnerStatusBody) FailureReason() string {
-	if i := slices.IndexFunc(s.Conditions, Condition.IsReplicaFailure); i >= 0 {
+	if i := slices.IndexFunc(s.Conditions, ConditionWithTime.IsReplicaFailure); i >= 0 {
 		return s.Conditions[i].Reason
 	}
 	return ""

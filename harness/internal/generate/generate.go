@@ -109,15 +109,15 @@ type interval struct{ least, most int }
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
 // Profiles has all profiles. The first three have increasing numbers of faults. The profile
-// named slow has slow pods. The profile named orders changes the order of messages. The profile
-// named hours spreads its workload over hours.
+// named slow has slow pods. The profile named hours spreads its workload over hours. The profile named
+// orders changes the order of messages.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
 	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
 	{Name: "slow", duration: 6 * time.Second, owners: interval{3, 5}, pods: 40, gap: 400 * time.Millisecond, faults: interval{7, 11}, slowPods: true},
-	{Name: "orders", duration: 4 * time.Second, owners: interval{2, 3}, pods: 30, gap: 700 * time.Millisecond, faults: interval{1, 3}, reorder: true},
 	{Name: "hours", duration: 2 * time.Hour, owners: interval{1, 3}, pods: 16, gap: 20 * time.Minute, faults: interval{5, 9}, long: true},
+	{Name: "orders", duration: 4 * time.Second, owners: interval{2, 3}, pods: 30, gap: 700 * time.Millisecond, faults: interval{1, 3}, reorder: true},
 }
 
 // DefaultProfile is the name of the profile that commands use without the flag --profile.

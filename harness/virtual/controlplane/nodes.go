@@ -26,8 +26,8 @@ const (
 	// nodeMonitorPeriod is the interval at which the node lifecycle controller looks at all nodes. The
 	// embedded control plane has the same one.
 	nodeMonitorPeriod = time.Second
-	// nodeWait limits the time until a node is healthy again, and nodePoll is the time between two
-	// reads of the node.
+	// nodeWait limits the time until a node is healthy again. nodePoll is the time between two reads of
+	// the node.
 	nodeWait, nodePoll = time.Minute, 100 * time.Millisecond
 	// These are the defaults of kube-controller-manager for the eviction from lost nodes.
 	evictionRate, secondaryEvictionRate = 0.1, 0.01
@@ -35,9 +35,9 @@ const (
 	terminatedPodsMax                   = 12500
 )
 
-// nodeControllers are the controllers of kube-controller-manager that act on lost nodes: those for the
-// lifecycle of nodes, for evictions because of taints, and for the garbage collection of pods. They
-// start when the first node is lost, because the periodic work of two of them takes CPU time.
+// nodeControllers are the controllers of kube-controller-manager that act on lost nodes. They are those
+// for the lifecycle of nodes, for evictions because of taints, and for the garbage collection of pods.
+// They start when the first node is lost, because the periodic work of two of them takes CPU time.
 //
 // Simulated nodes send no heartbeats. The node lifecycle controller therefore never finds on its own
 // that a node is lost; the fault that stops a kubelet marks the node. From then on, the controllers do

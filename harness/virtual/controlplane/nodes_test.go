@@ -48,8 +48,8 @@ func TestPausedKubelet(t *testing.T) {
 	})
 }
 
-// TestDeletedNode checks that the garbage collector of pods deletes the pods of a deleted node, and that
-// Register creates the node again.
+// TestDeletedNode checks that the garbage collector of pods deletes the pods of a deleted node. Register
+// must then create the node again.
 func TestDeletedNode(t *testing.T) {
 	needPatchedRuntime(t)
 	inBubble(t, func(f *fixture) {
