@@ -74,7 +74,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	const want = `unknown fault type "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-slow, response-lost, ` +
-		`watch-delay, watch-stall, watch-end, watch-skip, bookmark-loss, stale-list, pod-churn, pod-relabel, pod-disown, pod-pending, restart, crash, freeze, node-cordon, node-drain, node-taint, node-not-ready, node-stop, node-cut-off, node-delete, api-server-restart, etcd-restart, etcd-compact, clock-skew, name-taken, quota-exhausted, admission-denied, namespace-terminating, user-edit; did you mean pod-churn?`
+		`watch-delay, watch-stall, watch-end, watch-skip, bookmark-loss, stale-list, random-order, pod-churn, pod-relabel, pod-disown, pod-pending, restart, crash, freeze, node-cordon, node-drain, node-taint, node-not-ready, node-stop, node-cut-off, node-delete, api-server-restart, etcd-restart, etcd-compact, clock-skew, name-taken, quota-exhausted, admission-denied, namespace-terminating, user-edit; did you mean pod-churn?`
 	if _, err := Find("pod-chrun"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
