@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +13,9 @@ import (
 )
 
 // deletionCompletesCheck demands that the controllers under test remove their finalizers from
-// terminating objects in time. A finalizer is theirs if one of their successful writes added it to
-// any object of the same resource during the run.
+// terminating objects in time. A finalizer is theirs if, during the run, one of their successful writes
+// added it to an existing object of the same resource, or removed it from one. A finalizer that they only
+// set in new objects may be for another program.
 //
 // The check ignores all other finalizers, because the history does not show who must remove them.
 // It also ignores terminating objects without finalizers: a kubelet or the garbage collector
@@ -29,7 +31,7 @@ var deletionCompletesCheck = Check{
 	Property:      Liveness,
 	Scope:         general,
 	ExercisedWhen: "An object that has a finalizer of the subject is deleted.",
-	Ignores:       "Finalizers that no successful write of the subject added during the run. Objects without finalizers, which a kubelet or the garbage collector removes. An object whose deletion began too late for the bound; the verdict is then unknown.",
+	Ignores:       "Finalizers that no successful write of the subject added during the run. Finalizers that the subject only set in objects that it created, and never removed: another program may serve them. Objects without finalizers, which a kubelet or the garbage collector removes. An object whose deletion began too late for the bound; the verdict is then unknown.",
 	New:           newDeletionCompletesChecker,
 }
 
@@ -40,7 +42,7 @@ type deletionCompletesChecker struct {
 	findings
 	within time.Duration  // how long a deletion may take, counted from its beginning, or from settleAt if that is later
 	writes inFlightWrites // writes of the subject that have no response yet
-	// finalizers contains the finalizers that the subject added. Each key consists of a resource
+	// finalizers contains the finalizers that the subject must remove. Each key consists of a resource
 	// and the name of a finalizer.
 	finalizers map[[2]string]bool
 	objects    map[types.UID]*finalizedObject // existing objects that have or had finalizers
@@ -65,7 +67,7 @@ func newDeletionCompletesChecker(s Settings) Checker {
 
 func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 	if request := checker.writes.observe(r); request != nil {
-		checker.recordAdded(request, r.Response.Object)
+		checker.recordOwn(request, r.Response)
 	}
 	switch {
 	case r.Commit != nil:
@@ -77,11 +79,15 @@ func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// recordAdded records the finalizers that a successful write of a controller under test added. This
-// controller must later remove them. The parameter written is the object in the response.
-func (checker *deletionCompletesChecker) recordAdded(request *history.Request, written *history.Object) {
+// recordOwn records the finalizers that a successful write of a controller under test added to an existing
+// object, or removed from one. This controller must later remove them from each object.
+func (checker *deletionCompletesChecker) recordOwn(request *history.Request, response *history.Response) {
+	if response.Code == http.StatusCreated {
+		return
+	}
+	written := response.Object
 	var before []string
-	if o := checker.objects[written.UID]; o != nil && request.Verb != "create" {
+	if o := checker.objects[written.UID]; o != nil {
 		before = o.finalizers
 		if o.Version >= written.Version { // the commit record came before the response, so o.finalizers already includes the write
 			before = o.former
@@ -90,6 +96,11 @@ func (checker *deletionCompletesChecker) recordAdded(request *history.Request, w
 	for _, f := range written.Finalizers {
 		requested := strings.Contains(string(request.Patch), f) || request.Object != nil && slices.Contains(request.Object.Finalizers, f)
 		if requested && !slices.Contains(before, f) {
+			checker.finalizers[[2]string{written.Resource, f}] = true
+		}
+	}
+	for _, f := range before {
+		if !slices.Contains(written.Finalizers, f) {
 			checker.finalizers[[2]string{written.Resource, f}] = true
 		}
 	}
@@ -120,8 +131,7 @@ func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 }
 
 // blockedBy returns a finalizer that the controllers under test must remove before a deletion can
-// complete. It returns the first finalizer in the given lists that these controllers added to an
-// object of the given resource. The result is "" if the lists contain no such finalizer.
+// complete. It returns the first finalizer in the given lists that is theirs; see recordOwn. The result is "" if the lists contain no such finalizer.
 func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
 	for _, f := range slices.Concat(lists...) {
 		if checker.finalizers[[2]string{resource, f}] {

@@ -14,6 +14,15 @@ func finalized(h *historyBuilder, name string) *history.Object {
 	return h.apply("update", "", o)
 }
 
+// createdWithFinalizer records that the process creates an object with a finalizer, and returns the object.
+func createdWithFinalizer(h *historyBuilder, name string) *history.Object {
+	o := objectOf(widgets, name, `{"spec":{}}`)
+	o.Finalizers = []string{"example.com/clean-up"}
+	step := h.request(history.Request{Verb: "create", Resource: widgets, Namespace: namespace, Name: name, Object: &o})
+	step.made = h.commit(history.Added, o)
+	return step.answered(201).made
+}
+
 // settle starts the phase settle, and waits for as long as the cluster may take to converge.
 func (h *historyBuilder) settle() {
 	h.phase(history.PhaseSettle)
@@ -39,6 +48,18 @@ func TestDeletionCompletes(t *testing.T) {
 			o.Finalizers = []string{"example.com/clean-up"}
 			step.made = h.commit(history.Modified, o)
 			h.terminate(step.answered(200).made)
+			h.settle()
+		}},
+		{name: "a finalizer stays that the process only set in an object that it created", want: NotExercised, build: func(h *historyBuilder) {
+			h.terminate(createdWithFinalizer(h, "w"))
+			h.settle()
+		}},
+		{name: "a finalizer stays that the process set in two created objects and removed from one", want: Fail, evidence: "widgets.example.com ns/other", build: func(h *historyBuilder) {
+			o := *createdWithFinalizer(h, "w")
+			createdWithFinalizer(h, "other")
+			o.Finalizers = nil
+			h.apply("update", "", o)
+			h.terminate(h.find("other"))
 			h.settle()
 		}},
 		{name: "the finalizer of another object stays", want: Fail, evidence: "widgets.example.com ns/other", build: func(h *historyBuilder) {

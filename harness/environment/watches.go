@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +30,8 @@ type subjectWatches struct {
 	required []string
 	// pending contains the watch requests that have no response yet, by request ID.
 	pending map[uint64]watchRequest
-	// watched contains the resources that each replica watches, by replica name and resource.
-	watched map[string]map[string]bool
+	// open contains the open watches, by request ID.
+	open map[uint64]watchRequest
 	// holders maps the leader-election identity of each running replica to the replica's name.
 	holders map[string]string
 	// leader is the replica that last wrote its identity to a Lease. It is "" if that replica has
@@ -46,7 +47,7 @@ type watchRequest struct{ replica, resource string }
 // required.
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
-		pending: map[uint64]watchRequest{}, watched: map[string]map[string]bool{}, holders: map[string]string{},
+		pending: map[uint64]watchRequest{}, open: map[uint64]watchRequest{}, holders: map[string]string{},
 	}
 }
 
@@ -72,13 +73,11 @@ func (w *subjectWatches) observe(r *history.Record) {
 	case r.Response != nil:
 		request, ok := w.pending[r.Response.ID]
 		delete(w.pending, r.Response.ID)
-		if !ok || !r.Response.OK() {
-			return
+		if ok && r.Response.OK() {
+			w.open[r.Response.ID] = request
 		}
-		if w.watched[request.replica] == nil {
-			w.watched[request.replica] = map[string]bool{}
-		}
-		w.watched[request.replica][request.resource] = true
+	case r.WatchClosed != nil:
+		delete(w.open, r.WatchClosed.ID)
 	case r.Process != nil:
 		w.observeProcess(r.Process)
 	}
@@ -112,11 +111,12 @@ func (w *subjectWatches) observeProcess(p *history.Process) {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
 		return
 	}
-	delete(w.watched, p.Name)
 	if w.leader == p.Name {
 		w.leader = ""
 	}
-	maps.DeleteFunc(w.pending, func(_ uint64, r watchRequest) bool { return r.replica == p.Name })
+	ofReplica := func(_ uint64, r watchRequest) bool { return r.replica == p.Name }
+	maps.DeleteFunc(w.pending, ofReplica)
+	maps.DeleteFunc(w.open, ofReplica)
 	maps.DeleteFunc(w.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
@@ -136,7 +136,7 @@ func (w *subjectWatches) holder(identity string) string {
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch yet. It is empty if the
+// missing returns the required resources that the leader does not watch now. It is empty if the
 // leader watches all of them.
 //
 // Only the leader watches resources. Therefore the replica that watches the most required
@@ -144,14 +144,16 @@ func (w *subjectWatches) holder(identity string) string {
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	least := w.required
-	for _, watching := range w.watched {
-		var missing []string
-		for _, resource := range w.required {
-			if !watching[resource] {
-				missing = append(missing, resource)
-			}
+	watched := map[string]map[string]bool{} // by replica name and resource
+	for _, r := range w.open {
+		if watched[r.replica] == nil {
+			watched[r.replica] = map[string]bool{}
 		}
+		watched[r.replica][r.resource] = true
+	}
+	least := w.required
+	for _, resources := range watched {
+		missing := slices.DeleteFunc(slices.Clone(w.required), func(resource string) bool { return resources[resource] })
 		if len(missing) < len(least) {
 			least = missing
 		}

@@ -3,6 +3,7 @@ package environment
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,10 @@ func TestWaitForWatches(t *testing.T) {
 	}
 	if err := m.wait(t.Context(), alive); err != nil {
 		t.Error(err)
+	}
+	m.observe(&history.Record{WatchClosed: &history.WatchClosed{ID: 1, Resource: m.required[0]}})
+	if got := m.missing(); !slices.Equal(got, m.required[:1]) {
+		t.Errorf("after the end of a watch, %q are missing, want %q", got, m.required[:1])
 	}
 }
 

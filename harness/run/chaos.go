@@ -78,9 +78,13 @@ func newFaultEnd() *faultEnd {
 	return &faultEnd{begin: sync.OnceFunc(func() { close(begun) }), begun: begun, healed: make(chan struct{})}
 }
 
-// healAndWait is called when a step of the workload is late. It ends the faults. It returns when they
-// have been healed for the time settle.within of the scenario, or when ctx ends because the step is
-// done.
+// watchesWithin limits the time until the subject's watches are open again after a fault. It is the
+// longest time that client-go waits before it lists again, after many watches that ended early.
+const watchesWithin = time.Minute
+
+// healAndWait is called when a step of the workload is late. It ends the faults, and waits until the
+// subject's watches are open. It returns when the time settle.within of the scenario has passed since
+// then, or when ctx ends because the step is done.
 func (s *Session) healAndWait(ctx context.Context) {
 	s.progress("a step of the workload is late: ending the faults, then waiting up to %s", s.Scenario.Settle.Within)
 	s.faultEnd.begin()
@@ -89,6 +93,9 @@ func (s *Session) healAndWait(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	opening, cancel := s.monitor.within(ctx, watchesWithin)
+	s.monitor.waitUntil(opening, s.monitor.ready)
+	cancel()
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	<-bounded.Done()
