@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
@@ -86,9 +83,8 @@ func isResourceOf(kind, resource string) bool {
 	if row, ok := kube.Named(kind); ok {
 		return row.Resource() == resource
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 	name, _, _ := strings.Cut(resource, ".")
-	return name == plural.Resource
+	return name == kube.Plural(kind)
 }
 
 // watches reports whether any generic controller under test (one without a contract) watches

@@ -160,8 +160,24 @@ func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return generic(gvk, plural.Resource, slices.Contains(clusterScoped, gvk.GroupKind().String()))
+	return generic(gvk, Plural(gvk.Kind), slices.Contains(clusterScoped, gvk.GroupKind().String()))
+}
+
+// Plural returns the plural name of a kind whose definition is unknown, such as gateways of Gateway. It has
+// the ending that tools for CustomResourceDefinitions give it, which the guess of package meta lacks
+// for kinds such as Gateway, Mesh and Sandbox.
+func Plural(kind string) string {
+	singular := strings.ToLower(kind)
+	for _, ending := range []string{"x", "ch", "sh"} {
+		if strings.HasSuffix(singular, ending) {
+			return singular + "es"
+		}
+	}
+	if n := len(singular); n > 1 && singular[n-1] == 'y' && strings.ContainsRune("aeiou", rune(singular[n-2])) {
+		return singular + "s"
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	return plural.Resource
 }
 
 // CustomResource returns the description of a kind that a CustomResourceDefinition defines. The

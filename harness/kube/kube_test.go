@@ -78,6 +78,9 @@ func TestGeneric(t *testing.T) {
 		{SplitGVK("v1", "PersistentVolume"), "persistentvolumes", "/registry/persistentvolumes/", true},
 		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/", false},
 		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/", false},
+		{SplitGVK("example.com/v1", "Sandbox"), "sandboxes.example.com", "/registry/example.com/sandboxes/", false},
+		{SplitGVK("example.com/v1", "Mesh"), "meshes.example.com", "/registry/example.com/meshes/", false},
+		{SplitGVK("example.com/v1", "Gateway"), "gateways.example.com", "/registry/example.com/gateways/", false},
 		{SplitGVK("apiextensions.k8s.io/v1", "CustomResourceDefinition"), "customresourcedefinitions.apiextensions.k8s.io",
 			"/registry/apiextensions.k8s.io/customresourcedefinitions/", true},
 	}

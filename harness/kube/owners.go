@@ -3,8 +3,6 @@ package kube
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -47,8 +45,7 @@ func (o *Owners) Resource(uid types.UID, kind string) string {
 	if k, ok := Named(kind); ok {
 		return k.Resource()
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
-	if resource, ok := o.byPlural[plural.Resource]; ok {
+	if resource, ok := o.byPlural[Plural(kind)]; ok {
 		return resource
 	}
 	return kind
