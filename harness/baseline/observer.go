@@ -18,6 +18,9 @@ import (
 type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
+	// LateStep describes the last workload step whose awaited condition was not met in time. It is empty
+	// if there was none.
+	LateStep string
 
 	late   int             // index of the last step whose awaited condition was not met in time; -1 if there is none
 	failed *history.Record // the record of the step that FailedStep describes; nil if no step failed
@@ -71,6 +74,7 @@ func (o *Observer) Observe(r *history.Record) {
 		delete(o.writes, r.Response.ID)
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		o.late = r.Step.Index
+		o.LateStep = fmt.Sprintf("step %d (%s)", r.Step.Index, r.Step.Detail)
 	case r.Step != nil && r.Step.Event == history.StepFailed && o.failed == nil:
 		o.failed = r
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)

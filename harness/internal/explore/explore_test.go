@@ -99,6 +99,7 @@ type fakeRuns struct {
 	different map[string]bool
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck func(l *story, result *reports.Run)
+	lateStep bool // a step is late in each run without faults
 	// onStart is called before each run with faults. It may be nil.
 	onStart func(n int)
 }
@@ -113,6 +114,9 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 	l := begin().deliver(history.Added, replicaSet(10, 1)).write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3))
 	if len(s.Faults) > 0 && b == nil || b != nil && b.Scenario != s.Name {
 		f.t.Errorf("run of %s with %d faults: found baseline %v; expected one of this scenario", s.Name, len(s.Faults), b)
+	}
+	if len(s.Faults) == 0 && f.lateStep {
+		l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate, Detail: "await web"}})
 	}
 	restarts := len(s.Faults) == 1 && s.Faults[0].When != nil && s.Faults[0].When.Step != nil
 	if restarts && f.onCheck != nil {
@@ -177,6 +181,20 @@ func (f *fakeRuns) options(dir string) explore.Options {
 	return explore.Options{
 		Scenario: s, Subject: "fake", Provider: "virtual", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
 		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
+	}
+}
+
+// TestLateStepWithoutFaults checks that a search says that a step is late in runs without faults.
+func TestLateStepWithoutFaults(t *testing.T) {
+	f := &fakeRuns{t: t, lateStep: true}
+	options := f.options(t.TempDir())
+	var messages []string
+	options.Progress = func(message string) { messages = append(messages, message) }
+	if _, err := explore.Run(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(messages, "\n"); strings.Count(got, "step 1 (await web) was late in a run without faults") != 2 {
+		t.Errorf("messages:\n%s\nwant the late step of both runs", got)
 	}
 }
 
