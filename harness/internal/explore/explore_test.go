@@ -98,7 +98,7 @@ type fakeRuns struct {
 	// different has the faults with which a Secret is there at the end that the baseline does not have.
 	different map[string]bool
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
-	onCheck func(l *story, result *reports.Run)
+	onCheck  func(l *story, result *reports.Run)
 	lateStep bool // a step is late in each run without faults
 	// onStart is called before each run with faults. It may be nil.
 	onStart func(n int)
