@@ -207,7 +207,7 @@ func TestResetBeforeResponse(t *testing.T) {
 		f := start(t)
 		f.interceptor.OnMessage(func(_ context.Context, m interceptor.Message) {
 			if m.Part == interceptor.ResponseMessage {
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 		})
 		failed := make(chan error, 1)
@@ -236,7 +236,7 @@ func TestOrder(t *testing.T) {
 		began := time.Now()
 		var passed []string
 		remove := f.interceptor.OnMessage(func(_ context.Context, m interceptor.Message) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			passed = append(passed, fmt.Sprintf("%s %s %s %v", m.Part, m.Request.Verb, m.Request.Resource, time.Since(began)))
 		})
 		if err := f.create(t.Context()); err != nil {
@@ -245,7 +245,7 @@ func TestOrder(t *testing.T) {
 		remove()
 		w := f.watch(t)
 		defer w.Stop()
-		f.interceptor.OnMessage(func(context.Context, interceptor.Message) { time.Sleep(time.Minute) })
+		f.interceptor.OnMessage(func(context.Context, interceptor.Message) { <-time.After(time.Minute) })
 		f.events <- "late"
 		<-w.ResultChan()
 		if want := []string{"request create pods 1s", "response create pods 2s"}; !slices.Equal(passed, want) {

@@ -81,7 +81,7 @@ func TestRandomOrder(t *testing.T) {
 			began := time.Now()
 			f.send("pods", 1, 2, 3)
 			f.send("services", 1, 2, 3)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if took := time.Since(began); took != time.Second || len(f.passed) != 6 {
 				t.Fatalf("seed %d: %d messages passed in %v, want 6", seed, len(f.passed), took)
 			}
@@ -110,7 +110,7 @@ func TestChangeOfPriority(t *testing.T) {
 			f := inject(t, "{changes: 1, among: 4, interval: 100ms}", seed)
 			f.send("pods", 1, 2, 3)
 			f.send("services", 1, 2, 3)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if a := strings.Fields(f.passed[0])[0]; !strings.HasPrefix(f.passed[2], a) && strings.HasPrefix(f.passed[5], a) {
 				changed++
 			}
@@ -132,7 +132,7 @@ func TestPatience(t *testing.T) {
 			for number := range 10 {
 				f.send("services", number)
 			}
-			time.Sleep(2 * time.Second)
+			<-time.After(2 * time.Second)
 			if at := slices.Index(f.passed, "pods 1"); at != 0 && at != 4 {
 				t.Errorf("seed %d: the message is number %d of %q, want it first, or after 500 ms", seed, at, f.passed)
 			} else if at > 0 {
@@ -195,7 +195,7 @@ func TestCanceledMessage(t *testing.T) {
 		defer cancel()
 		f.wait(ctx, response("pods"))
 		f.send("pods", 2)
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		if want := "passed on 1 message in 1 queue, 0 of them before an older one"; f.Summary() != want {
 			t.Errorf("summary %q, want %q", f.Summary(), want)
 		}
