@@ -60,7 +60,7 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	if !c.Scope.AppliesTo(controllers) {
 		return s.Errorf(path, "found check %s, which applies to none of the controllers under test; expected another check, or a controller in subject.controllers to which the check applies; scope of the check: %s", c.ID, c.Scope)
 	}
-	if c.Scope.General() || s.ExternalWorkload != nil {
+	if c.Scope.General() || s.ExternalWorkload != nil || s.Invalid("workload") {
 		return nil
 	}
 	var reconciled []string

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,6 +50,10 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found check endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
 		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "scope of the check: Contract (trait slow-start)"},
 		{"an unknown controller", replicaSet + "subject: {controllers: [replicaset]}\nexercises: [slow-start]\n", "did you mean replicaset-controller?"},
+		{"a misspelled workload", strings.Replace(replicaSet, "workload", "wrokload", 1) + "exercises: [slow-start]\n", "did you mean workload?"},
+		{"a misspelled kind", "name: x\nworkload:\n  - create: {kind: Replicaset, name: web}\nexercises: [slow-start]\n", "did you mean ReplicaSet?"},
+		{"an edit without a name", replicaSet + "faults:\n  - user-edit: {steps: [{scale: {kind: ReplicaSet, replicas: 1}}]}\n", "scale.name: found nothing; expected a name"},
+		{"no apiVersion of a kind", replicaSet + "operator: {kinds: [{kind: Widget}]}\nfaults:\n  - watch-skip: {resource: widgets.example.com}\n", "expected a group and a version such as apps/v1, or v1"},
 		{"two mistakes", replicaSet + "exercises: [slow-stat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,8 +64,8 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 			case test.want != "" && (err == nil || !strings.HasSuffix(err.Error(), test.want)):
 				t.Errorf("error %v, want one that ends with %q", err, test.want)
 			}
-			if test.name == "two mistakes" && strings.Count(err.Error(), "\n") != 1 {
-				t.Errorf("error %v, want two lines", err)
+			if lines := strings.Count(fmt.Sprint(err), "\n") + 1; (lines == 2) != (test.name == "two mistakes") {
+				t.Errorf("error %v, want one line for each mistake", err)
 			}
 		})
 	}

@@ -24,6 +24,13 @@ func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	return Bounds{parseBound(field, low), parseBound(field, high)}, true
 }
 
+// nullable reports whether a field may be null in YAML, which is the same as no field. This is true
+// for optional lists that may be empty.
+func nullable(field reflect.StructField) bool {
+	bounds, _ := BoundsOf(field)
+	return field.Type.Kind() == reflect.Slice && strings.HasSuffix(field.Tag.Get("yaml"), ",omitempty") && bounds.Min == 0
+}
+
 // parseBound parses the minimum or the maximum in the struct tag bounds of a field. It panics if
 // the text is invalid, because the tag is part of the source code.
 func parseBound(field reflect.StructField, text string) int64 {

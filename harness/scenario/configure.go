@@ -60,7 +60,7 @@ func (c *Configure) validate(v *validator, path string) {
 	v.check(len(given(reflect.ValueOf(*c))) > 0, path, "found nothing to change; expected %s", nearest.List(configurable(c.Kind), "or"))
 	for i, field := range given(reflect.ValueOf(*c)) {
 		name, _, _ := strings.Cut(field, " ")
-		v.check(i == 0 && name == "minReadySeconds" || c.Kind == Deployment, join(path, name),
+		v.check(i == 0 && name == "minReadySeconds" || c.Kind == Deployment || v.invalid(path+".kind"), join(path, name),
 			"a configure of kind %s has no field %s; expected only %s", c.Kind, name, nearest.List(configurable(c.Kind), "or"))
 	}
 	v.bounded(path, c)
@@ -119,9 +119,9 @@ func (p *Publish) validate(v *validator, path string) {
 	}
 	v.check(p.Type != ExternalName || p.ExternalName != "", path+".externalName",
 		"found nothing with type %s; expected a domain such as example.com", ExternalName)
-	v.check(p.Type == ExternalName || p.ExternalName == "", path+".externalName",
+	v.check(p.Type == ExternalName || p.ExternalName == "" || v.invalid(path+".type"), path+".externalName",
 		"found externalName %.80q with type %q; expected an externalName only with type %s", p.ExternalName, p.Type, ExternalName)
-	v.check(p.Ports == nil || len(p.Ports) > 0 || p.Type == ExternalName, path+".ports", "found an empty list; expected at least one port, or no field ports")
+	v.check(p.Ports == nil || len(p.Ports) > 0 || p.Type == ExternalName || v.invalid(path+".type"), path+".ports", "found an empty list; expected at least one port, or no field ports")
 	v.externalName(path, p.ExternalName)
 	v.ports(path, p.Ports)
 }

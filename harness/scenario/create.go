@@ -259,10 +259,18 @@ func (v *validator) deployment(path string, c *Create) {
 
 // shares records an error if maxSurge and maxUnavailable are both 0, or if one is invalid. The
 // API server rejects a Deployment in which both are 0. A nil pointer means the default of the
-// API, which is above 0.
+// API, which is above 0. shares also records an error if the strategy is not RollingUpdate.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
-	v.share(path+".maxSurge", surge, strategy)
-	v.share(path+".maxUnavailable", unavailable, strategy)
+	v.share(path+".maxSurge", surge)
+	v.share(path+".maxUnavailable", unavailable)
+	if strategy == "" || strategy == Recreate { // the error about any other strategy suffices
+		at, share := path+".maxSurge", surge
+		if share == nil {
+			at, share = path+".maxUnavailable", unavailable
+		}
+		v.check(share == nil || v.invalid(path+".strategy") || v.invalid(path+".kind"), at,
+			"found %s with strategy %s; expected strategy %s for this field", share, cmp.Or(strategy, "none"), RollingUpdate)
+	}
 	v.check(!surge.isNone() || !unavailable.isNone(), path+".maxUnavailable",
 		"found %s beside maxSurge %s; expected at least one of the two fields above 0", unavailable, surge)
 }
@@ -270,20 +278,15 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 // limits records an error if the progress deadline is not longer than minReadySeconds. The API
 // server rejects such a Deployment. A nil deadline is valid.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
-	if deadlineSeconds != nil {
+	if deadlineSeconds != nil && !v.invalid(path+".minReadySeconds") {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
 
 // share records an error if the value of maxSurge or maxUnavailable is invalid. The value must be
-// a number of pods or a percentage, and the strategy must be RollingUpdate. A nil value is valid.
-func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
-	if share == nil {
-		return
-	}
-	known := strategy == "" || strategy == Recreate // the error about any other strategy suffices
-	v.check(!known, path, "found %s with strategy %s; expected strategy %s for this field", share, cmp.Or(strategy, "none"), RollingUpdate)
-	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
+// a number of pods or a percentage. A nil value is valid.
+func (v *validator) share(path string, share *IntOrString) {
+	v.check(share == nil || share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
 // service records an error for each invalid value in the fields for a Service. These are the
@@ -308,13 +311,14 @@ func (v *validator) externalName(path, name string) {
 // must have a unique name. No two ports may have the same number and protocol.
 func (v *validator) ports(path string, found []Port) {
 	v.check(len(found) <= portsMax, path+".ports", "found %d ports; expected at most %d", len(found), portsMax)
+	several := len(found) > 1 && !v.invalid(path+".ports")
 	names, ports := map[string]bool{}, map[Port]bool{}
 	for i, port := range found {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)
-		if port.Name != "" || len(found) > 1 {
+		if port.Name != "" || several {
 			v.name(at+".name", port.Name)
 		}
-		v.check(!names[port.Name], at+".name", "found port name %q twice; expected each port name once", port.Name)
+		v.check(port.Name == "" || !names[port.Name], at+".name", "found port name %q twice; expected each port name once", port.Name)
 		names[port.Name] = true
 		v.bounded(at, &found[i])
 		same := Port{Port: port.Port, Protocol: port.Protocol}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +74,9 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
 				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), similar(field.name, names)))
+			continue
+		}
+		if field.value.value == nil && nullable(into.Type().FieldByIndex(index)) {
 			continue
 		}
 		at := join(path, field.name)
@@ -165,7 +169,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 		}
 		into.SetBool(flag)
 	case reflect.Float32, reflect.Float64:
-		number, ok := toFloat(from.value)
+		number, ok := toFloat(from)
 		if !ok {
 			return d.mismatch(from, path, "a number")
 		}
@@ -229,11 +233,15 @@ func toUint(value any) (uint64, bool) {
 
 // toFloat converts the value of a YAML node to a float64. It returns false if the value is not a
 // number.
-func toFloat(value any) (float64, bool) {
-	if v, ok := value.(float64); ok {
+func toFloat(from *node) (float64, bool) {
+	if v, ok := from.value.(float64); ok {
 		return v, true
 	}
-	v, ok := toInt(value)
+	if from.exponent {
+		v, err := strconv.ParseFloat(from.value.(string), 64)
+		return v, err == nil
+	}
+	v, ok := toInt(from.value)
 	return float64(v), ok
 }
 

@@ -47,10 +47,10 @@ func (v *validator) expressions(path string, c *Create) {
 		v.bounded(path, &c.MatchExpressions[i])
 		oneOf(v, path+".operator", e.Operator, In, NotIn, Exists, DoesNotExist)
 		listed := e.Operator == In || e.Operator == NotIn
-		v.check(listed == (len(e.Values) > 0), path+".values", "found %d values beside %s; expected at least one for In and NotIn, and none for the other operators", len(e.Values), e.Operator)
+		v.check(listed == (len(e.Values) > 0) || v.invalid(path+".operator"), path+".values", "found %d values beside %s; expected at least one for In and NotIn, and none for the other operators", len(e.Values), e.Operator)
 		v.labelKey(path+".key", e.Key)
-		for _, value := range e.Values {
-			v.labels(path+".values", map[string]string{"value": value})
+		for i, value := range e.Values {
+			v.labelValue(fmt.Sprintf("%s.values[%d]", path, i), value)
 		}
 		if v.invalid(path) {
 			continue

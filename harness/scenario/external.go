@@ -154,5 +154,9 @@ func (v *validator) externalController(path string, c ExternalController, before
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
 	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })
+	known = known || slices.Contains(v.unknown, found) || v.invalid("operator.kinds")
+	if !known {
+		v.unknown = append(v.unknown, found)
+	}
 	v.check(known, path, "found %.60q; expected a kind of operator.kinds, or one that `gauntlet list kinds` prints", found)
 }

@@ -48,6 +48,7 @@ type FieldFormat struct {
 	Type     reflect.Type
 	Format   string // the value of the struct tag format: the name of a syntax, such as glob; "" if there is none
 	Required bool
+	Nullable bool     // whether the field may be null, which is the same as no field
 	Enum     []string // the allowed values; nil if the field has no fixed set of values
 	Bounds   *Bounds  // nil if the field has no bounds
 	Default  any      // a value of type Type; the zero value if there is no default
@@ -68,7 +69,7 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 		}
 		described := FieldFormat{
 			Name: name, Struct: declares(of, field).Name(), GoName: field.Name, Type: field.Type,
-			Format: field.Tag.Get("format"), Required: field.Tag.Get("required") == "true",
+			Format: field.Tag.Get("format"), Required: field.Tag.Get("required") == "true", Nullable: nullable(field),
 			Enum: enums[field.Tag.Get("enum")], Default: defaults.Elem().FieldByIndex(field.Index).Interface(),
 		}
 		if described.Enum == nil && field.Type.Kind() == reflect.String {

@@ -173,7 +173,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.builtin(path, kind)
 	for _, known := range v.kinds {
-		if known.Name == string(c.Kind) {
+		if known.Name == string(c.Kind) && !v.invalid("operator.kinds") {
 			v.check(known.APIVersion() == kind.APIVersion(), path+".apiVersion",
 				"found %s for kind %s; expected %s, as in an earlier create", kind.APIVersion(), c.Kind, known.APIVersion())
 		}
@@ -256,7 +256,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind), likely...)
 	if row.effect != creates || v.kindsFixed {
 		_, known := kube.Named(string(target.Kind))
-		v.check(v.anyKind || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s%s",
+		v.check(v.anyKind || v.invalid("operator.kinds") || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s%s",
 			string(target.Kind), nearest.List(expected, "or"), similarKind(string(target.Kind), likely))
 	}
 	v.check(target.Name != "", path+".name", "found nothing; expected a name")

@@ -88,13 +88,6 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether an error about the field at path makes an error about the field at other
-// redundant. It does if both paths name the same field, or if one field contains the other. The
-// validator then does not record the second error.
-func hides(path, other string) bool {
-	return path == other || contains(path, other) || contains(other, path)
-}
-
 // contains reports whether the field at path contains the field at inner. For example, the field
 // cluster contains the field cluster.nodes.
 func contains(path, inner string) bool {

@@ -80,6 +80,42 @@ func TestMissingObjects(t *testing.T) {
 	}
 }
 
+// TestConsequences checks that Parse reports a mistake, but not its consequences in other fields.
+func TestConsequences(t *testing.T) {
+	const (
+		head    = "name: x\nworkload:\n"
+		web     = "  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+		widget  = "  - create: {apiVersion: example.com/v1, kind: Widget, name: a, manifest: {spec: {}}}\n"
+		watches = "controllers: [{name: a, kind: Widget, watches: [Widget], writes: [Widget]}]"
+		deploy  = "  - create: {kind: Deployment, name: d, replicas: 1}\n"
+		service = "  - create: {kind: Service, name: s}\n"
+	)
+	for _, test := range []struct{ name, text, want string }{
+		{"an await beside a misspelled field", head + "  - create: {kind: ReplicaSet, nmae: web, replicas: 1}\n    await: {until: available}\n", "nmae"},
+		{"an await beside a text", head + "  - create: 0\n    await: {until: available}\n", "create: found 0"},
+		{"an await beside no kind", head + "  - create: {name: web}\n    await: {until: available}\n", "create.kind: found nothing"},
+		{"a misspelled workload", "name: x\nwrokload:\n" + web + "exercises: [expectations]\n", `unknown field "wrokload"`},
+		{"a misspelled name", "NAME: x\nworkload:\n" + web, `unknown field "NAME"`},
+		{"a Pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", `x.yaml: found a file with "apiVersion", "kind" and "metadata"; expected a scenario`},
+		{"configure without a kind", head + deploy + "  - configure: {name: d, strategy: RollingUpdate, maxSurge: 1, maxUnavailable: 0}\n", "configure.kind: found nothing"},
+		{"a strategy that is a list", head + deploy + "  - configure: {kind: Deployment, name: d, strategy: [], maxSurge: 1, maxUnavailable: 0}\n", "configure.strategy: found a list"},
+		{"no strategy", head + deploy + "  - configure: {kind: Deployment, name: d, maxSurge: 1, maxUnavailable: 0}\n", "configure.maxSurge: found 1 with strategy none"},
+		{"minReadySeconds", head + deploy + "  - configure: {kind: Deployment, name: d, minReadySeconds: 1000, progressDeadlineSeconds: 30}\n", "configure.minReadySeconds: found 1000"},
+		{"a text in operator.kinds", head + widget + "operator: {kinds: [x], " + watches + "}\n", `operator.kinds[0]: found "x"`},
+		{"no operator.kinds", head + web + "operator: {" + watches + "}\n", `operator.controllers[0].kind: found "Widget"`},
+		{"no apiVersion in operator.kinds", head + widget + "operator: {kinds: [{kind: Widget}]}\nfaults:\n  - x: {}\n    when: {request: {resource: widgets.example.com}}\n", "operator.kinds[0].apiVersion: found nothing"},
+		{"matchExpressions without an operator", head + "  - create: {kind: ReplicaSet, name: web, replicas: 1, matchExpressions: [{key: a, values: [b]}]}\n", "operator: found nothing"},
+		{"a label value", head + "  - create: {kind: ReplicaSet, name: web, replicas: 1, matchExpressions: [{key: app, operator: In, values: [web, ' ']}]}\n", "values[1]: found \" \""},
+		{"a type that is a mapping", head + service + "  - publish: {name: s, type: {}, externalName: example.com}\n", "publish.type: found a mapping"},
+		{"an empty port", head + service + "  - publish: {name: s, ports: [{port: 80}, null]}\n", "publish.ports[1]: found nothing"},
+	} {
+		_, err := Parse("x.yaml", []byte(test.text))
+		if got := fmt.Sprint(err); strings.Contains(got, "\n") || !strings.Contains(got, test.want) {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
 // TestManyWrongValues checks that the validation of very many wrong values is short.
 func TestManyWrongValues(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
@@ -211,8 +247,7 @@ faults:
 				"x.yaml:6:96: faults[0].user-edit.steps[1].scale.name: found \"ReplicaSet wbe\", but the workload has no such ReplicaSet; expected web-*"},
 		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
 		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
-			"x.yaml:7:11: faults[0].when: found a cycle of faults that wait for each other: faults[0] waits for faults[1], which waits for faults[0], directly or through other faults; remove one of these triggers\n" +
-				"x.yaml:9:11: faults[1].when: found a cycle of faults that wait for each other: faults[1] waits for faults[0], which waits for faults[1], directly or through other faults; remove one of these triggers"},
+			"x.yaml:7:11: faults[0].when: found a cycle of faults that wait for each other: faults[0] waits for faults[1], which waits for faults[0], directly or through other faults; remove one of these triggers"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := Parse("x.yaml", []byte(workload+test.faults))

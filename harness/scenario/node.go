@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // node is one value of a YAML file, with the value's position in the file. The scenario format
@@ -22,6 +23,9 @@ type node struct {
 	// leadingZero is the number as written if its decimal form begins with 0, such as 010. YAML 1.1
 	// reads this number as octal, and YAML 1.2 as decimal.
 	leadingZero string
+	// exponent is true for a number such as 1e-3. The YAML library takes it for a text, which is in
+	// the field value.
+	exponent bool
 }
 
 // notFinite is a YAML value that is not a finite number: .inf, -.inf or .nan. No field accepts it.
@@ -144,6 +148,9 @@ var textPattern = regexp.MustCompile(`(?m)^[ \t]*(?:[^#%\s.-]|-[^-\n])`)
 // leadingZeroPattern matches a whole number whose first digit is a superfluous 0, such as 010.
 var leadingZeroPattern = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
 
+// exponentPattern matches a number with an exponent but without a decimal point, such as 1e-3.
+var exponentPattern = regexp.MustCompile(`^[-+]?[0-9]+[eE][-+]?[0-9]+$`)
+
 // binary returns the position of the first line with bytes that are not text in UTF-8. It returns
 // false if there is no such line.
 func binary(data []byte) (position, bool) {
@@ -171,6 +178,7 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 		to.value = from.Value
 	case *ast.StringNode:
 		to.value = from.Value
+		to.exponent = from.GetToken().Type == token.StringType && exponentPattern.MatchString(from.Value)
 	case *ast.LiteralNode:
 		to.value = from.Value.Value
 	case *ast.IntegerNode:

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // SizeLimit is the maximum size of a scenario file in bytes. [Parse] does not parse a larger file.
@@ -38,7 +41,7 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 //
 // The argument file is the name of the file for error messages. The argument further has
 // functions that check what this package does not know, such as the parameters of faults. Parse
-// calls them even if the scenario is invalid.
+// calls them even if the scenario is invalid; see [Scenario.Invalid].
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > SizeLimit {
@@ -52,6 +55,9 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	if isSubjectFile(root) {
 		return nil, src.errorAt(position{}, "", "found a subject file; expected a scenario; pass the subject file with the flag --subject")
 	}
+	if fields, unknown := notScenario(root); unknown {
+		return nil, src.errorAt(position{}, "", "found a file with %s; expected a scenario, which has name and workload", fields)
+	}
 	s := &Scenario{source: src}
 	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
 	earlier := flatten([]error{unreadable})
@@ -62,8 +68,10 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	s.renameChecks()
 	s.complete()
 	errs := []error{unreadable, s.validate(earlier...)}
-	for _, check := range further {
-		errs = append(errs, check(s))
+	if src.mistakes = flatten(errs); !s.Invalid("operator.kinds") { // faults may name the kinds
+		for _, check := range further {
+			errs = append(errs, check(s))
+		}
 	}
 	if err := JoinErrors(errs...); err != nil {
 		return nil, err
@@ -86,6 +94,32 @@ func isSubjectFile(root *node) bool {
 	subject, _ := described.value.(mapping)
 	return subject.field("module") != nil || subject.field("exec") != nil
 }
+
+// notScenario reports whether a YAML file is not a scenario at all, such as a manifest of Kubernetes. It
+// has unknown fields, and no field that every scenario has. notScenario also returns the unknown
+// fields, as text.
+func notScenario(root *node) (string, bool) {
+	fields, _ := root.value.(mapping)
+	known := fieldNames(reflect.TypeFor[Scenario]())
+	var unknown []string
+	for _, field := range fields {
+		switch field.name {
+		case "name", "workload", "externalWorkload":
+			return "", false
+		}
+		if slices.Contains(known, field.name) {
+			continue
+		}
+		if similar(field.name, known) != "" {
+			return "", false
+		}
+		unknown = append(unknown, strconv.Quote(field.name))
+	}
+	return nearest.List(unknown[:min(len(unknown), unknownMax)], "and"), len(unknown) > 0
+}
+
+// unknownMax is the maximum number of fields in the error about a file that is no scenario.
+const unknownMax = 5
 
 // Validate returns the errors of all fields that are out of bounds or contradict another field. [Parse]
 // returns only valid scenarios, but a program may have changed one.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,40 @@ func TestParseHeader(t *testing.T) {
 			t.Errorf("header %q: %v", header, err)
 		}
 	}
+}
+
+// TestParseValues checks that the reader accepts values that are valid YAML, though unusual.
+func TestParseValues(t *testing.T) {
+	for _, test := range []struct {
+		text, want string
+		read       func(s *Scenario) any
+	}{
+		{"faults:\nexercises: null\nsubject: {controllers: [replicaset-controller]}\n", "0", func(s *Scenario) any { return len(s.Faults) + len(s.Exercises) }},
+		{"faults:\n  - x: {probability: 1e-3}\n", "0.001", probability},
+		{"faults:\n  - x: {probability: 2E-1}\n", "0.2", probability},
+		{"faults:\n  - x: {probability: '1e-3'}\n", `x.yaml:6:22: x.probability: found "1e-3"; expected a number`, probability},
+		{"exercises: [1e3]\n", "1e3", func(s *Scenario) any { return s.Exercises[0] }},
+	} {
+		s, err := Parse("x.yaml", []byte(minimal+test.text))
+		if err != nil {
+			t.Errorf("%s: %v", test.text, err)
+			continue
+		}
+		if got := fmt.Sprint(test.read(s)); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.text, got, test.want)
+		}
+	}
+}
+
+// probability returns the parameter probability of the first fault, or the error about it.
+func probability(s *Scenario) any {
+	var params struct {
+		Probability float64 `yaml:"probability"`
+	}
+	if err := s.Faults[0].Params.Decode(&params); err != nil {
+		return err
+	}
+	return params.Probability
 }
 
 func TestParse(t *testing.T) {

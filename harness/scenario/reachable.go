@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ var subresources = map[string][]string{
 // A Service without a selector is never served, because the Endpoints controller ignores it.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
-	if v.workload(s.Workload); len(v.errs) > 0 {
+	if v.workload(s.Workload); len(v.errs) > 0 || s.Invalid("workload") {
 		return nil
 	}
 	for i, fault := range s.Faults {
@@ -194,7 +195,7 @@ func (v *validator) owner(at, owner string) {
 func (v *validator) edits(at string, steps []Step) {
 	for i := range steps {
 		target, acts := steps[i].Target()
-		if !acts || target.Kind.IsGeneric() {
+		if !acts || target.Name == "" || target.Kind.IsGeneric() {
 			continue
 		}
 		if row := operationOf(steps[i].Operation); row.effect != creates {
@@ -277,13 +278,18 @@ func mayMatch(glob, name string) bool {
 	return strings.HasPrefix(literal, prefix) || rest != "" && strings.HasPrefix(prefix, literal)
 }
 
-// circles reports an error for each fault in a cycle of faults that wait for each other. None of
-// these faults can begin.
+// circles reports an error for each cycle of faults that wait for each other. None of these faults can
+// begin. The error is about the first fault of the cycle.
 func (v *validator) circles() {
+	reported := map[int]bool{} // the faults in the cycles so far
 	for i := range v.scenario.Faults {
-		waits := waitsOf(v.scenario.Faults, i)
-		for _, other := range waits {
-			v.check(!v.waitsFor(other, i, map[int]bool{}), fmt.Sprintf("faults[%d].when", i),
+		for _, other := range waitsOf(v.scenario.Faults, i) {
+			circle := map[int]bool{}
+			if reported[i] || !v.waitsFor(other, i, circle) {
+				continue
+			}
+			maps.Copy(reported, circle)
+			v.check(false, fmt.Sprintf("faults[%d].when", i),
 				"found a cycle of faults that wait for each other: faults[%d] waits for faults[%d], which waits for faults[%d], directly or through other faults; remove one of these triggers", i, other, i)
 		}
 	}

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,6 +15,26 @@ type source struct {
 	root *node  // the whole contents of the scenario file
 	// warnings are the lines that [Scenario.Warnings] returns, such as one for each old name.
 	warnings []string
+	// mistakes are the errors that Parse has found so far.
+	mistakes []error
+}
+
+// Invalid reports whether [Parse] has found an error about the field at path, or inside that field. The
+// functions that Parse calls then report no consequences of this error.
+func (s *Scenario) Invalid(path string) bool {
+	return s.source != nil && slices.ContainsFunc(s.source.mistakes, func(err error) bool { return s.source.hides(err, path) })
+}
+
+// hides reports whether an error makes an error about the field at path redundant. It does if one of
+// the two fields contains the other. It also does if the file lacks the top-level field of path, and the
+// error is about an unknown top-level field. That may be the same field, with a misspelled name.
+func (src *source) hides(err error, path string) bool {
+	m := new(mistake)
+	if !errors.As(err, &m) {
+		return false
+	}
+	top, _, _ := strings.Cut(path, ".")
+	return m.path == path || contains(m.path, path) || contains(path, m.path) || m.path == "" && !src.has(top)
 }
 
 // File returns the name of the file from which the scenario was read. It returns "" if users do not

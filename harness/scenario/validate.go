@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,6 +58,8 @@ type validator struct {
 	anyKind bool
 	// resources are the resources that faults and triggers may name; see [Scenario.Resources].
 	resources []string
+	// unknown are the names of the unknown kinds in the field operator that have an error already.
+	unknown []string
 	// observed are the kinds whose objects the run records; see [Scenario.ObservedKinds].
 	observed []kube.Kind
 }
@@ -113,10 +114,7 @@ func (v *validator) check(ok bool, path, format string, args ...any) {
 // invalid reports whether the field at path has an error already. An error about a field inside
 // that field, or about an enclosing field, also counts.
 func (v *validator) invalid(path string) bool {
-	hidden := func(err error) bool {
-		m := new(mistake)
-		return errors.As(err, &m) && hides(m.path, path)
-	}
+	hidden := func(err error) bool { return v.scenario.source.hides(err, path) }
 	return slices.ContainsFunc(v.earlier, hidden) || slices.ContainsFunc(v.errs, hidden)
 }
 
@@ -161,6 +159,9 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 // resource records an error about the field at path if its value is not a known resource.
 func (v *validator) resource(path, found string) {
 	hint := UnknownResourceHint(found)
+	if hint != "" && v.invalid("operator.kinds") {
+		return // the resource may be that of an invalid kind
+	}
 	if hint == "" || slices.Contains(v.resources, found) {
 		oneOf(v, path, found, v.resources...)
 		return
@@ -192,9 +193,14 @@ func (v *validator) faults(faults []Fault) {
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		v.labelKey(join(path, key), key)
-		v.check(len(validation.IsValidLabelValue(labels[key])) == 0, join(path, key),
-			"found %.80q; expected a label value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", labels[key])
+		v.labelValue(join(path, key), labels[key])
 	}
+}
+
+// labelValue records an error about the field at path if the value of a label is invalid.
+func (v *validator) labelValue(path, value string) {
+	v.check(len(validation.IsValidLabelValue(value)) == 0, path,
+		"found %.80q; expected a label value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", value)
 }
 
 // labelKey records an error about the field at path if the key of a label or annotation is invalid.

@@ -71,8 +71,13 @@ func (v *validator) step(path string, step *Step) {
 		step.Operation.validate(v, at)
 	}
 	if step.Await != nil {
-		v.target(path+".await", operation{effect: updates, kinds: allKinds, generic: true, kubernetes: true}, &step.Await.Target)
-		if !v.invalid(path + ".await.kind") {
+		at := path + ".await"
+		if step.Operation != nil && step.Await.Target == *step.Operation.target() {
+			at = join(path, operationOf(step.Operation).name) // the await has the target of the operation
+		} else {
+			v.target(at, operation{effect: updates, kinds: allKinds, generic: true, kubernetes: true}, &step.Await.Target)
+		}
+		if !v.invalid(at + ".kind") {
 			v.until(path+".await.until", step.Await)
 		}
 		v.bounded(path+".await", step.Await)

@@ -89,7 +89,7 @@ func parameterTypes(of faults.Type) map[string]reflect.Type {
 
 // numbers matches a range at the beginning of a parameter's bounds, such as "1 to 100" or "0s to
 // 10m".
-var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
+var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,;]*)`)
 
 // parameter returns the JSON Schema of a parameter of a fault type. The argument named of is the Go
 // type of the parameter. The bounds come from the text in the catalog of faults, such as "1 to

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -27,6 +28,9 @@ func TestExamples(t *testing.T) {
 	}
 	for name, faults := range TriggerExamples {
 		texts["trigger "+name] = header + "workload: [{create: {kind: ReplicaSet, name: web, replicas: 3}}]" + faults + "\n"
+	}
+	for name, faults := range catalog.Examples {
+		texts["fault "+name] = header + "workload: [{create: {kind: Deployment, name: web, replicas: 3}}]\nfaults:\n" + faults + "\n"
 	}
 	schema := compile(t)
 	for name, text := range texts {

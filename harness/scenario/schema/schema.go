@@ -114,6 +114,9 @@ func (g *generator) structure(of reflect.Type) object {
 func (g *generator) field(field scenario.FieldFormat) object {
 	schema := g.value(field.Type, field.Bounds)
 	maps.Copy(schema, formats[field.Format])
+	if field.Nullable {
+		schema["type"] = []string{"array", "null"}
+	}
 	if field.Enum != nil {
 		schema["enum"] = field.Enum
 		if text := g.values(field); text != "" {
@@ -506,7 +509,7 @@ func createRules() []object {
 	rules = append(rules, ifGeneric(generic), object{"if": unknown, "then": requires("apiVersion")})
 	recreate := object{"properties": object{"strategy": object{"const": "Recreate"}}, "required": []string{"strategy"}}
 	external := object{"properties": object{"externalName": object{"minLength": 1}}, "required": []string{"externalName"}}
-	noPorts := object{"properties": object{"ports": object{"maxItems": 0}}, "required": []string{"ports"}}
+	noPorts := object{"properties": object{"ports": object{"type": "array", "maxItems": 0}}, "required": []string{"ports"}}
 	headless := object{"properties": object{"headless": object{"const": true}}, "required": []string{"headless"}}
 	return append(rules, positiveShare, namedPorts,
 		object{"if": recreate, "then": object{"properties": object{"maxSurge": false, "maxUnavailable": false}}},
