@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -32,7 +32,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 		return nil, fmt.Errorf("reading the verdicts: %w", err)
 	}
 	var report jsonReport
-	if err := json.Unmarshal(content, &report); err != nil {
+	if err := history.Unmarshal(content, &report); err != nil {
 		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", path, inputfile.JSONReason(err))
 	}
 	if report.Schema < 1 || report.Schema > schema {
@@ -64,7 +64,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 // ReadRunJSON decodes one run from JSON that [RunJSON] wrote, for example in another process.
 func ReadRunJSON(content []byte) (*Run, error) {
 	var decoded jsonRun
-	if err := json.Unmarshal(content, &decoded); err != nil {
+	if err := history.Unmarshal(content, &decoded); err != nil {
 		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %s", inputfile.JSONReason(err))
 	}
 	if err := decoded.checkContent(); err != nil {

@@ -344,7 +344,7 @@ func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"nothing", "", "found no verdicts.json; expected a run directory"},
 		{"no JSON", "}", "expected the verdicts that gauntlet writes to this file, as JSON: "},
-		{"another type", `{"schema": "two"}`, "as JSON: found string at schema; expected a whole number; to write"},
+		{"another type", `{"schema": "two"}`, "as JSON: found string at /schema; expected a whole number; to write"},
 		{"no runs", `{"schema": 2, "runs": null}`, "found no runs; expected at least one"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
 		{"no scenario", `{"schema": 2, "runs": [{"verdict": "pass"}]}`, `runs[0].scenario: found no name; expected the name of the scenario`},

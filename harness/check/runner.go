@@ -46,7 +46,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		activity.Incomplete = end.Reason()
 		activity.observe(record)
 		if err := model.observe(record); err != nil {
-			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
+			return nil, activity, fmt.Errorf("line %d: %w", record.Seq, err)
 		}
 		for _, entry := range entries {
 			entry.observe(model, record)

@@ -49,7 +49,7 @@ func (s *Settled) Observe(r *history.Record) {
 		s.start = *r.Start
 	case r.Commit != nil:
 		if err := applyCommit(s.committed, s.decoder, r.Commit); err != nil && s.err == nil {
-			s.err = fmt.Errorf("record %d: %w", r.Seq, err)
+			s.err = fmt.Errorf("line %d: %w", r.Seq, err)
 		}
 		for name := range s.committed.changedServices {
 			delete(s.convergedServices, s.committed.uidByName[name])

@@ -47,7 +47,7 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 		e.ended = r.Phase.Name == history.PhaseEnd
 	case r.Commit != nil:
 		if err := applyCommit(e.committed, e.decoder, r.Commit); err != nil {
-			return fmt.Errorf("record %d: %w", r.Seq, err)
+			return fmt.Errorf("line %d: %w", r.Seq, err)
 		}
 		e.checkChangedServices()
 	}

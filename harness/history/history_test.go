@@ -201,6 +201,7 @@ func TestFullDiskFailsRecorder(t *testing.T) {
 func TestReadRejectsOtherFiles(t *testing.T) {
 	const start = `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n"
 	const second = `{"seq":2,"at":5,"phase":{"name":"chaos"}}` + "\n"
+	const end = `{"seq":2,"at":5,"end":{}}` + "\n"
 	for _, test := range []struct {
 		name, in string
 		whole    int
@@ -209,6 +210,10 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"empty", "", 0, "found no complete record; expected a start record"},
 		{"whole", start + second, 2, ""},
 		{"incomplete last line", start + second[:20], 1, "line 2 is incomplete: the end of the history is missing"},
+		{"end without newline", start + strings.TrimSuffix(end, "\n"), 2, ""},
+		{"end with an empty line", start + end + "\r\n", 2, ""},
+		{"empty line", start + "\n" + second, 1, "line 2: found an empty line; expected a record"},
+		{"only an empty line", "\n", 0, "found no complete record; expected a start record"},
 		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the end of the history is missing"},
 		{"no end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + second, 2, "record 2 is the last record; expected an end record: the end of the history is missing"},
 		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},

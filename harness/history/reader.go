@@ -43,8 +43,9 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // Read yields the records of a history, in order. If reading fails, the last pair has a nil
 // record and the error.
 //
-// The error is ErrTruncated if the last line is incomplete or the End record is missing. It is
-// ErrNoRecord if there is no line. Other errors report a line that is no record, an unknown record
+// The error is ErrTruncated if the last line is incomplete or the End record is missing. An End record
+// need not end with a newline, and an empty line may follow it. The error is ErrNoRecord if there is no
+// line. Other errors report a line that is no record, an unknown record
 // type or format, or a Seq that is not the number of the line. They also report an unknown value in
 // a record, and a missing object.
 //
@@ -87,6 +88,7 @@ type batch struct {
 	first   int64         // line number of the first line, from 1
 	buffer  *bytes.Buffer // the text of the batch's lines
 	ends    []int         // for each line, the offset in buffer at which it ends
+	cut     bool          // whether the last line does not end with a newline
 	decoded chan struct{} // closed when records is complete and buffer is back in bufferPool
 	records []*Record     // the decoded lines, up to the first invalid line
 	end     error         // the error that ends the history after these records; nil if the history goes on
@@ -159,10 +161,16 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
 			return false
 		case errors.Is(err, io.EOF):
-			b.end = fmt.Errorf("line %d is incomplete: %w", at, ErrTruncated)
+			b.cut, b.ends = true, append(b.ends, b.buffer.Len())
 			return false
 		case err != nil:
 			b.end = fmt.Errorf("line %d: %w", at, err)
+			return false
+		case isBlank(b.buffer.Bytes()[start:]):
+			b.buffer.Truncate(start)
+			if further, _ := lines.Peek(1); len(further) > 0 {
+				b.end = fmt.Errorf("line %d: found an empty line; expected a record", at)
+			}
 			return false
 		}
 		start = b.buffer.Len()
@@ -171,21 +179,38 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 	return true
 }
 
+// isBlank reports whether a line is empty. The line may end with a carriage return and a newline.
+func isBlank(line []byte) bool { return len(line) <= 2 && len(bytes.TrimSpace(line)) == 0 }
+
 // decode decodes the lines of the batch, up to the first invalid line. It stores the error of an
 // invalid line in b.end.
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
 	for i := range b.ends {
-		record, err := parse(s, b.line(i), b.first+int64(i))
+		record, err := b.parse(s, i)
 		if err != nil {
-			b.end = fmt.Errorf("line %d: %w", b.first+int64(i), err)
+			b.end = err
 			break
 		}
 		b.records = append(b.records, record)
 	}
 	b.buffer.Reset()
 	bufferPool.Put(b.buffer)
+}
+
+// parse returns the record in one line of the batch. The first line has the index 0. Without a newline,
+// only an End record is complete.
+func (b *batch) parse(s *scanner, i int) (*Record, error) {
+	number := b.first + int64(i)
+	record, err := parse(s, b.line(i), number)
+	switch {
+	case b.cut && i == len(b.ends)-1 && (err != nil || record.End == nil):
+		return nil, fmt.Errorf("line %d is incomplete: %w", number, ErrTruncated)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: %w", number, err)
+	}
+	return record, nil
 }
 
 // line returns the text of one line of the batch, without decoding it. The first line has the

@@ -85,7 +85,7 @@ func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	for first, more := int64(1), true; more && len(selected) < len(wanted); {
 		b := &batch{first: first, buffer: new(bytes.Buffer)}
 		more = b.read(lines)
-		if b.end != nil && !errors.Is(b.end, ErrTruncated) {
+		if b.end != nil {
 			return nil, fmt.Errorf("%s: %w", path, b.end)
 		}
 		for i := range b.ends {
@@ -93,9 +93,12 @@ func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 			if !wanted[position] {
 				continue
 			}
-			record, err := parse(new(scanner), b.line(i), position)
-			if err != nil {
-				return nil, fmt.Errorf("%s: line %d: %w", path, position, err)
+			record, err := b.parse(new(scanner), i)
+			switch {
+			case errors.Is(err, ErrTruncated):
+				continue
+			case err != nil:
+				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 			selected[position] = record
 		}

@@ -2,10 +2,15 @@ package inputfile
 
 import (
 	"cmp"
+	stdjson "encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/go-json-experiment/json"
 )
 
 // DigitsMax is the number of decimal digits that every integer of 64 bits can have.
@@ -38,10 +43,10 @@ var (
 func JSONReason(err error) string {
 	text := err.Error()
 	if match := structPattern.FindStringSubmatch(text); match != nil {
-		return wrongType(match[1], withoutEmbedded(match[2]), match[3])
+		return wrongType(match[1], withoutEmbedded(match[2]), cmp.Or(expectedOf(err), expectedValue(match[3])))
 	}
 	if match := pointerPattern.FindStringSubmatch(text); match != nil {
-		return wrongType(match[1], match[3], match[2])
+		return wrongType(match[1], match[3], cmp.Or(expectedOf(err), expectedValue(match[2])))
 	}
 	if match := timePattern.FindStringSubmatch(text); match != nil {
 		return "found " + match[1] + "; expected a time such as 2006-01-02T15:04:05Z"
@@ -68,13 +73,33 @@ func JSONReason(err error) string {
 }
 
 // wrongType returns the text about a value of the wrong type. The arguments are the value that was
-// found, its place, and the Go type that was expected.
-func wrongType(found, place, goType string) string {
+// found, its place, and a text for what was expected.
+func wrongType(found, place, expected string) string {
 	text := "found " + found + " at " + cmp.Or(place, "the top")
-	if expected := expectedValue(goType); expected != "" {
+	if expected != "" {
 		text += "; expected " + expected
 	}
 	return text
+}
+
+// expectedOf returns a text for the JSON values that the Go type in an error accepts. It returns "" if
+// the error contains no Go type, or one that decodes itself.
+func expectedOf(err error) string {
+	var goType reflect.Type
+	standard, experiment := new(stdjson.UnmarshalTypeError), new(json.SemanticError)
+	switch {
+	case errors.As(err, &standard):
+		goType = standard.Type
+	case errors.As(err, &experiment):
+		goType = experiment.GoType
+	}
+	if goType == nil {
+		return ""
+	}
+	if known := expectedValue(goType.String()); known != "" || reflect.PointerTo(goType).Implements(reflect.TypeFor[stdjson.Unmarshaler]()) {
+		return known
+	}
+	return expectedValue(goType.Kind().String())
 }
 
 // expectedValue returns a text for the JSON values that a Go type accepts. It returns "" for a type
@@ -82,8 +107,8 @@ func wrongType(found, place, goType string) string {
 func expectedValue(goType string) string {
 	goType = strings.TrimLeft(goType, "*")
 	for _, known := range []struct{ prefix, text string }{
-		{"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
-		{"[]", "a list"}, {"map[", "an object"}, {"struct", "an object"},
+		{"v1.Time", "a time such as 2006-01-02T15:04:05Z"}, {"intstr.IntOrString", "a whole number or a text"}, {"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
+		{"[]", "a list"}, {"slice", "a list"}, {"map", "an object"}, {"struct", "an object"},
 		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
 	} {
 		if strings.HasPrefix(goType, known.prefix) {

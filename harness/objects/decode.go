@@ -171,7 +171,7 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s, version %d: %s", o.Ref, o.Version, inputfile.JSONReason(err))
+		return nil, fmt.Errorf("decoding the body of %s, version %d: %s", o.Ref, o.Version, inputfile.JSONReason(err))
 	}
 	return decoded, nil
 }

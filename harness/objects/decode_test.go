@@ -48,7 +48,7 @@ func TestDecodeSkewed(t *testing.T) {
 func TestDecodeInvalid(t *testing.T) {
 	object := &history.Object{Ref: history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7}, Body: []byte(`{"status":5}`)}
 	_, err := NewDecoder().Pod(object)
-	if want := "decoding pods a, version 7: found number at /status; expected an object"; err == nil || err.Error() != want {
+	if want := "decoding the body of pods a, version 7: found number at /status; expected an object"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

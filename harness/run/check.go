@@ -74,8 +74,9 @@ var ErrUnreadable = errors.New("cannot check the history")
 // If another command uses the directory, the error wraps [ErrInUse]. If Check cannot write the
 // reports, it returns a result and an error.
 //
-// If the history cannot be read, the error wraps [ErrUnreadable], and the result's verdict is
-// unknown. The rewritten reports then contain this verdict instead of the earlier verdicts.
+// If the history cannot be read or is that of another run, the error wraps [ErrUnreadable], and the
+// result's verdict is unknown. The rewritten reports then contain this verdict instead of the earlier
+// verdicts.
 func Check(path string) (*reports.Run, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		unlock, err := Lock(path)
@@ -96,8 +97,8 @@ func Check(path string) (*reports.Run, error) {
 // everything except the violations. The caller therefore need not read the history again for the
 // timeline.
 //
-// If the history cannot be read, the error wraps [ErrUnreadable], and the result has the verdict
-// unknown.
+// If the history cannot be read or is that of another run, the error wraps [ErrUnreadable], and the
+// result has the verdict unknown.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -122,24 +123,29 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		draft = timeline.NewDraft(records)
 	})
 	var duration time.Duration
+	damaged := false // whether the history could not be read
 	used := map[permission]bool{}
 	results, activity, err := check.Run(settings, func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
 				duration = max(duration, record.At)
-				if err = sameScenario(spec, record); err != nil {
-					yield(nil, fmt.Errorf("%s: record %d: %w", dir.history(), record.Seq, err))
+				if err = errors.Join(environment.sameRun(record.Start), sameScenario(spec, record)); err != nil {
+					yield(nil, fmt.Errorf("line %d: %w", record.Seq, err))
 					return
 				}
 				if record.Request != nil && len(environment.Rules) > 0 {
 					used[neededBy(record.Request)] = true
 				}
 			}
+			damaged = err != nil
 			if !yield(record, err) {
 				return
 			}
 		}
 	})
+	if err != nil && !damaged { // the error does not name the file
+		err = fmt.Errorf("%s: %w", dir.history(), err)
+	}
 	summary := summarize(dir, spec, environment, results)
 	summary.Duration = duration
 	if err != nil {

@@ -202,8 +202,8 @@ func (d directory) readBaseline(environment *Environment) (*baseline.Baseline, e
 // digest returns the SHA-256 of a file's content, in hexadecimal.
 func digest(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
-// checkSameRun returns an error if the files in the run directory belong to different runs. Files
-// that cannot be read are no error here.
+// checkSameRun returns an error if scenario.yaml and environment.json in the run directory belong to
+// different runs.
 func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environment) error {
 	if environment.Scenario != spec.Name {
 		return fmt.Errorf("%s: found scenario %s; expected scenario %s, which environment.json names", d.scenario(), spec.Name, environment.Scenario)
@@ -214,21 +214,22 @@ func (d directory) checkSameRun(spec *scenario.Scenario, environment *Environmen
 	if text, err := inputfile.Read(d.scenario()); err == nil && environment.ScenarioSHA256 != "" && digest(text) != environment.ScenarioSHA256 {
 		return fmt.Errorf("%s: found a file with the SHA-256 %s; expected %s, which environment.json names; the file was changed after the run; restore it, or run the changed scenario with gauntlet run", d.scenario(), digest(text), environment.ScenarioSHA256)
 	}
-	type run struct {
-		scenario, subject, provider string
-		seed                        uint64
+	return nil
+}
+
+// sameRun returns an error if the start record of a history is that of another run. The argument may
+// be nil.
+func (e *Environment) sameRun(start *history.Start) error {
+	if start == nil {
+		return nil
 	}
-	want := run{environment.Scenario, environment.Subject, environment.Provider, environment.Seed}
-	for record, err := range history.ReadFile(d.history()) {
-		if err != nil || record.Start == nil {
-			break
-		}
-		found := run{record.Start.Scenario, record.Start.Subject, record.Start.Provider, record.Start.Seed}
-		if found != want {
-			return fmt.Errorf("%s: found the history of scenario %s, seed %d, subject %s, provider %s; expected scenario %s, seed %d, subject %s, provider %s, which environment.json names",
-				d.history(), found.scenario, found.seed, found.subject, found.provider, want.scenario, want.seed, want.subject, want.provider)
-		}
-		break
+	describe := func(scenario string, seed uint64, subject, provider string) string {
+		const none = "without a name"
+		return fmt.Sprintf("scenario %s, seed %d, subject %s, provider %s", cmp.Or(scenario, none), seed, cmp.Or(subject, none), cmp.Or(provider, none))
+	}
+	found := describe(start.Scenario, start.Seed, start.Subject, start.Provider)
+	if want := describe(e.Scenario, e.Seed, e.Subject, e.Provider); found != want {
+		return fmt.Errorf("found the history of %s; expected %s, which environment.json names", found, want)
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 		return "", nil, nil, dir.describeMissing(dir.environment(), err)
 	}
 	environment := new(Environment)
-	if err := json.Unmarshal(encoded, environment); err != nil {
+	if err := history.Unmarshal(encoded, environment); err != nil {
 		return "", nil, nil, fmt.Errorf("%s: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: %s", dir.environment(), inputfile.JSONReason(err))
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)

@@ -39,7 +39,7 @@ func TestHalfWritten(t *testing.T) {
 			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ", "shrink": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ",
 		}},
 		{"environment of another type", map[string]string{"scenario.yaml": wroteScenario, "environment.json": "[1]"}, map[string]string{
-			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: found array at the top",
+			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: found array at the top; expected an object",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
@@ -52,7 +52,8 @@ func TestHalfWritten(t *testing.T) {
 		{"history of another run", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": strings.Replace(wroteStart, `"scenario":"x"`, `"scenario":"other"`, 1),
 		}, map[string]string{
-			"check": "history.jsonl: found the history of scenario other, seed 7, subject ours, provider embedded; expected scenario x, seed 7, subject ours, provider embedded, which environment.json names", "shrink": "history.jsonl: found the history of scenario other",
+			"check": "history.jsonl: line 1: found the history of scenario other, seed 7, subject ours, provider embedded; expected scenario x, seed 7, subject ours, provider embedded, which environment.json names", "shrink": "history.jsonl: line 1: found the history of scenario other",
+			"report": "found the history of scenario other",
 		}},
 		{"scenario with another seed", map[string]string{
 			"scenario.yaml": wroteScenario + "seed: 8\n", "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
@@ -68,7 +69,7 @@ func TestHalfWritten(t *testing.T) {
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
 			"history.jsonl": wroteStart + strings.Replace(wroteFault, "restart", "crash", 1),
 		}, map[string]string{
-			"check": `history.jsonl: record 2: fault.name: found "crash"; expected "restart", which is fault 0 of the scenario`,
+			"check": `history.jsonl: line 2: fault.name: found "crash"; expected "restart", which is fault 0 of the scenario`,
 		}},
 		{"scenario changed after the run", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "scenarioSHA256": "abc"`, 1), "history.jsonl": wroteStart,
@@ -78,7 +79,7 @@ func TestHalfWritten(t *testing.T) {
 		{"history with another step", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + `{"seq":2,"at":2,"step":{"index":1,"event":"begun","detail":"x"}}` + "\n",
 		}, map[string]string{
-			"check": "record 2: step.index: found 1; expected the index of one of the 1 steps of the scenario",
+			"check": "line 2: step.index: found 1; expected the index of one of the 1 steps of the scenario",
 		}},
 		{"no baseline", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": strings.Replace(wroteEnvironment, `"seed": 7`, `"seed": 7, "baseline": true`, 1), "history.jsonl": wroteStart,
@@ -106,6 +107,15 @@ func TestHalfWritten(t *testing.T) {
 			"verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "verdict": "pass", "directory": "."}]}`,
 		}, map[string]string{
 			"check": "line 2: the line is no valid record", "report": "cannot check the history", "shrink": "cannot check the history",
+		}},
+		{"an object of the wrong type", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
+			"history.jsonl": wroteStart + `{"seq":2,"at":2,"commit":{"type":"ADDED","object":{"resource":"pods","namespace":"gauntlet","name":"a","uid":"a","version":1,"body":{"status":{"phase":[]}}}}}` + "\n",
+		}, map[string]string{
+			"check": "history.jsonl: line 2: decoding the body of pods gauntlet/a, version 1: found array at /status/phase; expected a text",
+		}},
+		{"an environment without a time", map[string]string{"scenario.yaml": wroteScenario, "environment.json": `{"started": 1}`}, map[string]string{
+			"check": ": found number at /started; expected a time such as 2006-01-02T15:04:05Z",
 		}},
 		{"times that no run has", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
