@@ -2,15 +2,13 @@ package inputfile
 
 import (
 	"cmp"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"unicode"
-
-	"github.com/go-json-experiment/json"
 )
 
 // DigitsMax is the number of decimal digits that every integer of 64 bits can have.
@@ -85,21 +83,31 @@ func wrongType(found, place, expected string) string {
 // expectedOf returns a text for the JSON values that the Go type in an error accepts. It returns "" if
 // the error contains no Go type, or one that decodes itself.
 func expectedOf(err error) string {
-	var goType reflect.Type
-	standard, experiment := new(stdjson.UnmarshalTypeError), new(json.SemanticError)
-	switch {
-	case errors.As(err, &standard):
-		goType = standard.Type
-	case errors.As(err, &experiment):
-		goType = experiment.GoType
-	}
+	goType := goTypeOf(err)
 	if goType == nil {
 		return ""
 	}
-	if known := expectedValue(goType.String()); known != "" || reflect.PointerTo(goType).Implements(reflect.TypeFor[stdjson.Unmarshaler]()) {
+	if known := expectedValue(goType.String()); known != "" || reflect.PointerTo(goType).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return known
 	}
 	return expectedValue(goType.Kind().String())
+}
+
+// goTypeOf returns the Go type in the error of a JSON package about a value of the wrong type. Each of the
+// packages has its own type of errors, and one of them does not export it.
+func goTypeOf(err error) reflect.Type {
+	for ; err != nil; err = errors.Unwrap(err) {
+		value := reflect.Indirect(reflect.ValueOf(err))
+		if value.Kind() != reflect.Struct {
+			continue
+		}
+		for _, name := range []string{"Type", "GoType"} {
+			if field := value.FieldByName(name); field.IsValid() && field.Type() == reflect.TypeFor[reflect.Type]() && !field.IsNil() {
+				return field.Interface().(reflect.Type)
+			}
+		}
+	}
+	return nil
 }
 
 // expectedValue returns a text for the JSON values that a Go type accepts. It returns "" for a type

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -16,9 +17,17 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
+
+// manifest is an object of a manifest, and the place from which it was read, such as a file and a
+// document.
+type manifest struct {
+	*unstructured.Unstructured
+	place string
+}
 
 // readManifests returns the objects in the manifests at a path, which is absolute or relative to the
 // directory dir. The path may be:
@@ -26,7 +35,7 @@ import (
 //   - a kustomization file, or a directory that contains one: it is built like `kustomize build`
 //   - another file: its documents in YAML or JSON are the manifests
 //   - another directory: all its .yaml, .yml and .json files are read, but no subdirectories
-func readManifests(dir, path string) ([]*unstructured.Unstructured, error) {
+func readManifests(dir, path string) ([]manifest, error) {
 	if path == "" {
 		return nil, errors.New("found an empty text; expected the path of a file or directory")
 	}
@@ -51,7 +60,7 @@ func readManifests(dir, path string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
+	var objects []manifest
 	for _, entry := range entries {
 		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) || !entry.Type().IsRegular() {
 			continue
@@ -69,12 +78,12 @@ func readManifests(dir, path string) ([]*unstructured.Unstructured, error) {
 }
 
 // kustomize builds the kustomization in a directory, and returns the objects.
-func kustomize(dir string) ([]*unstructured.Unstructured, error) {
+func kustomize(dir string) ([]manifest, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("building the kustomization in %s: %s; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead", dir, kustomizeReason(err))
 	}
-	var objects []*unstructured.Unstructured
+	var objects []manifest
 	for _, resource := range built.Resources() {
 		// The numbers in resource.Map have types that an Unstructured must not have.
 		text, err := resource.MarshalJSON()
@@ -88,7 +97,7 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 		if err := checkManifest(o); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
-		objects = append(objects, o)
+		objects = append(objects, manifest{o, "the kustomization in " + dir})
 	}
 	return objects, nil
 }
@@ -112,22 +121,22 @@ func kustomizeReason(err error) string {
 
 // readManifest returns the objects of a YAML or JSON file, which may contain several documents.
 // It replaces a List by its items.
-func readManifest(path string) ([]*unstructured.Unstructured, error) {
+func readManifest(path string) ([]manifest, error) {
 	content, err := inputfile.ReadText(path)
 	if err != nil {
 		return nil, err
 	}
-	const lookAhead = 4096 // bytes that decide whether the file is JSON
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), lookAhead)
-	var objects []*unstructured.Unstructured
+	decode := documents(content)
+	var objects []manifest
 	for document := 1; ; document++ {
 		var fields map[string]any
-		err := decoder.Decode(&fields)
+		place := fmt.Sprintf("%s, document %d", path, document)
+		err := decode(&fields)
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", path, document, inputfile.JSONReason(err))
+			return nil, fmt.Errorf("%s: expected a manifest: %s", place, inputfile.JSONReason(err))
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if len(fields) == 0 {
@@ -135,9 +144,33 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 		}
 		read, err := objectsOf(o)
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", path, document, err)
+			return nil, fmt.Errorf("%s: %w", place, err)
 		}
-		objects = append(objects, read...)
+		for _, o := range read {
+			objects = append(objects, manifest{o, place})
+		}
+	}
+}
+
+// documents returns a function that decodes the next document of a YAML or JSON file. At the end, the
+// function returns [io.EOF].
+func documents(content []byte) func(into *map[string]any) error {
+	const lookAhead = 4096 // bytes that decide whether the file is JSON
+	source, _, isJSON := yaml.GuessJSONStream(bytes.NewReader(content), lookAhead)
+	if isJSON {
+		decoder := yaml.NewYAMLOrJSONDecoder(source, lookAhead)
+		return func(into *map[string]any) error { return decoder.Decode(into) }
+	}
+	reader := yaml.NewYAMLReader(bufio.NewReader(source))
+	return func(into *map[string]any) error {
+		document, err := reader.Read()
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(document, []byte("<<")) { // UnmarshalStrict takes a key that replaces a merged one for a duplicate
+			return sigsyaml.Unmarshal(document, into)
+		}
+		return sigsyaml.UnmarshalStrict(document, into)
 	}
 }
 

@@ -42,27 +42,39 @@ type objects struct {
 
 // sort reads the manifests of a subject file, which describes a program under test. It returns what
 // a run needs from them, and an error if a manifest is not valid for its kind.
-func sort(manifests []*unstructured.Unstructured) (*objects, error) {
+func sort(manifests []manifest) (*objects, error) {
 	sorted := &objects{}
 	bound, err := boundRoles(manifests)
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
+	places := map[string]string{} // the place of each object, by its kind, namespace and name
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
-			return nil, fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
+			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
 		}
 		name := strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, "/")
-		if names[name] && o.GetName() != "" {
-			return nil, fmt.Errorf("found %s %s twice; expected each object once", o.GetKind(), o.GetName())
+		if first, twice := places[name]; twice && o.GetName() != "" {
+			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
-		names[name] = true
-		if err := sorted.add(o, bound); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		places[name] = o.place
+		if err := sorted.add(o.Unstructured, bound); err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}
 	}
 	return sorted, nil
+}
+
+// withoutName returns an error about an object without a name. The name may be missing, or be no text.
+func withoutName(o *unstructured.Unstructured) error {
+	metadata, ok := o.Object["metadata"].(map[string]any)
+	if !ok && o.Object["metadata"] != nil {
+		return fmt.Errorf("%s: metadata: found %.60v; expected an object with a name", o.GetKind(), o.Object["metadata"])
+	}
+	if name := metadata["name"]; name != nil && name != "" {
+		return fmt.Errorf("%s: metadata.name: found %.60v; expected a text (quote a value such as 7 or true)", o.GetKind(), name)
+	}
+	return fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
 }
 
 // add adds one object of the manifests to the fields of s. For an object that a run does not use,
@@ -102,7 +114,7 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 // boundRoles returns the roles that role bindings in the manifests name, and the cluster roles that
 // these roles aggregate. Only these roles say what the program may write. The keys have the form
 // "ClusterRole/manager".
-func boundRoles(manifests []*unstructured.Unstructured) (map[string]bool, error) {
+func boundRoles(manifests []manifest) (map[string]bool, error) {
 	bound := map[string]bool{}
 	for _, o := range manifests {
 		kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
@@ -113,15 +125,15 @@ func boundRoles(manifests []*unstructured.Unstructured) (map[string]bool, error)
 		if o.GetKind() != "ClusterRole" || !bound["ClusterRole/"+o.GetName()] {
 			continue
 		}
-		if err := addAggregated(bound, o, manifests); err != nil {
-			return nil, fmt.Errorf("ClusterRole %s: %w", o.GetName(), err)
+		if err := addAggregated(bound, o.Unstructured, manifests); err != nil {
+			return nil, fmt.Errorf("%s: ClusterRole %s: %w", o.place, o.GetName(), err)
 		}
 	}
 	return bound, nil
 }
 
 // addAggregated adds the cluster roles that an aggregationRule selects to the map bound.
-func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
+func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, manifests []manifest) error {
 	var role rbacv1.ClusterRole
 	if err := decode(aggregate, &role); err != nil {
 		return err

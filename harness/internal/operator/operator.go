@@ -19,7 +19,6 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
@@ -92,7 +91,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		}
 		manifestDir, executable = built.ModuleDir, built.Executable
 	}
-	var objects []*unstructured.Unstructured
+	var objects []manifest
 	for i, name := range f.Subject.Manifests {
 		from := manifestDir
 		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
