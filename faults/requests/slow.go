@@ -72,7 +72,7 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 // invalid. The argument verbs lists the permitted verbs. The argument effect is a function that
 // returns the effect on a request: a delay of the request or of its response by the given time.
 func newSlow(params faults.Params, verbs []string, effect func(time.Duration) interceptor.RequestEffect) (faults.Fault, error) {
-	var p SlowParams
+	p := SlowParams{Delay: faults.NotGiven}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -91,11 +91,7 @@ func newSlow(params faults.Params, verbs []string, effect func(time.Duration) in
 // validate returns an error for each invalid parameter, with its position in the scenario. It
 // returns nil if all parameters are valid. The parameter verbs lists the permitted verbs.
 func (p *SlowParams) validate(params faults.Params, verbs []string) error {
-	delay := faults.Between(params, "delay", p.Delay, delayMin, durationMax)
-	if p.Delay == 0 {
-		delay = params.Errorf("delay", "0s or not given; expected %v to %v", delayMin, durationMax)
-	}
-	return scenario.JoinErrors(p.Match.validate(params, verbs), delay, faults.Between(params, "jitter", p.Jitter, 0, durationMax))
+	return scenario.JoinErrors(p.Match.validate(params, verbs), faults.Between(params, "delay", p.Delay, delayMin, durationMax), faults.Between(params, "jitter", p.Jitter, 0, durationMax))
 }
 
 // Hang is the fault type request-hang: the fault proxy holds requests, and later resets or

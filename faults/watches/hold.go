@@ -43,15 +43,11 @@ const (
 // NewDelay returns a watch-delay fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewDelay(params faults.Params) (faults.Fault, error) {
-	var p DelayParams
+	p := DelayParams{Delay: faults.NotGiven}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	delay := faults.Between(params, "delay", p.Delay, delayMin, delayMax)
-	if p.Delay == 0 {
-		delay = params.Errorf("delay", "0s or not given; expected %v to %v", delayMin, delayMax)
-	}
-	if err := scenario.JoinErrors(p.validate(params), delay); err != nil {
+	if err := scenario.JoinErrors(p.validate(params), faults.Between(params, "delay", p.Delay, delayMin, delayMax)); err != nil {
 		return nil, err
 	}
 	return newHolding(p.EventMatch, p.Delay, fmt.Sprintf("holds %s of this watch for %v", p.described(), p.Delay)), nil

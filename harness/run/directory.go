@@ -260,5 +260,12 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	if len(environment.Command) == 0 {
 		return "", nil, nil, fmt.Errorf("%s: found no field command; expected the command line of the run", dir.environment())
 	}
+	for _, field := range []struct{ name, value string }{
+		{"scenario", environment.Scenario}, {"scenarioSHA256", environment.ScenarioSHA256}, {"subject", environment.Subject}, {"provider", environment.Provider},
+	} {
+		if strings.Contains(field.value, "\n") {
+			return "", nil, nil, fmt.Errorf("%s: %s: found %q; expected a text of one line", dir.environment(), field.name, field.value)
+		}
+	}
 	return dir, spec, environment, nil
 }

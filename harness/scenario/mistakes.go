@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,9 +17,21 @@ type mistake struct {
 	at   position
 	path string // the path of the field, such as "faults[0].from"
 	err  error  // the complete error message
+	// text is the value of the field if it has several lines. The message has it in one line.
+	text string
 }
 
-func (m *mistake) Error() string { return m.err.Error() }
+func (m *mistake) Error() string {
+	message := m.err.Error()
+	if m.text == "" {
+		return message
+	}
+	for _, text := range []string{m.text, path.Clean(m.text)} { // the message may contain a path
+		message = strings.ReplaceAll(message, text, strings.ReplaceAll(text, "\n", `\n`))
+	}
+	return message
+}
+
 func (m *mistake) Unwrap() error { return m.err }
 
 // mistakes is a list of errors about a scenario file. The error message has one line for each

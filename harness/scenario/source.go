@@ -68,7 +68,19 @@ func (src *source) errorAt(at position, path, format string, args ...any) error 
 	if path != "" {
 		prefix.WriteString(path + ": ")
 	}
-	return &mistake{at: at, path: path, err: fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)}
+	return &mistake{at: at, path: path, err: fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...), text: src.textOfLines(path)}
+}
+
+// textOfLines returns the value at path if it is a text of several lines. Otherwise it returns "".
+func (src *source) textOfLines(path string) string {
+	if src == nil || src.root == nil {
+		return ""
+	}
+	value, _ := walk(src.root, path)
+	if text, _ := value.value.(string); strings.Contains(text, "\n") {
+		return text
+	}
+	return ""
 }
 
 // find returns the position of the value at path, such as "faults[0].from". If the file has no

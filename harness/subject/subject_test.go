@@ -13,6 +13,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
+// TestCheckImage checks which references of images are valid.
+func TestCheckImage(t *testing.T) {
+	for reference, want := range map[string]string{
+		"ubuntu": "", "a/b_c/d-e.f:v1.0-rc_1": "", "localhost:5000/a__b/c--d": "", "ubuntu@sha256:" + strings.Repeat("a", 64): "",
+		"..": `found the part ".."`, "-x": `found the part "-x"`, "example.com/a//b": `found the part ""`, "a:-b": `found the tag "-b"`, "a b": "could not parse",
+	} {
+		err := CheckImage(reference)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", reference, err, want)
+		}
+	}
+}
+
 func TestParseTarget(t *testing.T) {
 	dir := t.TempDir()
 	executable := filepath.Join(dir, "manager")

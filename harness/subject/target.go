@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -90,10 +91,34 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
+// repositoryPart matches a part of the path of an image in a registry, and tagPattern a tag. Package
+// name also accepts other texts, such as "..", which every registry and container engine refuses.
+var (
+	repositoryPart = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
+	tagPattern     = regexp.MustCompile(`^[0-9A-Za-z_][0-9A-Za-z_.-]*$`)
+)
+
+// CheckImage returns an error if a text is not the reference of a container image.
+func CheckImage(reference string) error {
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(parsed.Context().RepositoryStr(), "/") {
+		if !repositoryPart.MatchString(part) {
+			return fmt.Errorf("found the part %q of a name; expected lower-case letters and digits, with one of . _ __ or - between them", part)
+		}
+	}
+	if tag, ok := parsed.(name.Tag); ok && !tagPattern.MatchString(tag.TagStr()) {
+		return fmt.Errorf("found the tag %q; expected one that begins with a letter, a digit or _", tag.TagStr())
+	}
+	return nil
+}
+
 // parseImage returns the target image:REF for a container image. It checks only the syntax of the
 // image name.
 func parseImage(reference string) (Target, error) {
-	if _, err := name.ParseReference(reference); err != nil {
+	if err := CheckImage(reference); err != nil {
 		return Target{}, fmt.Errorf("found %q; expected image:REF with the reference of an image, such as image:example.com/manager:v1", "image:"+reference)
 	}
 	return Target{kind: imageKind, name: reference}, nil

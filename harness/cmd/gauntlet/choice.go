@@ -4,10 +4,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // choiceValue is the value of a flag that accepts one of several names, such as --provider.
@@ -45,7 +45,7 @@ func (v *imageValue) String() string { return *v.value }
 
 // Set sets the value. It returns an error if the text is no reference of an image.
 func (v *imageValue) Set(text string) error {
-	if _, err := name.ParseReference(text); err != nil && text != "" {
+	if err := subject.CheckImage(text); err != nil && text != "" {
 		return errors.New("invalid reference; expected the reference of an image, such as kindest/node:v1.36.3")
 	}
 	*v.value = text

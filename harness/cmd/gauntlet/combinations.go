@@ -66,7 +66,7 @@ func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*sc
 		if err := checkTier(cmd, len(names) > 0); err != nil {
 			return nil, err
 		}
-		for _, name := range []string{"profile", "duration"} {
+		for _, name := range []string{"profile", "duration", "prefer-uncovered"} {
 			if cmd.Flags().Changed(name) {
 				return nil, fmt.Errorf("--%s has no effect without --seeds: add --seeds, or omit --%s", name, name)
 			}

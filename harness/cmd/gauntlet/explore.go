@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -156,6 +158,10 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	actions, err := explore.ParseActions(f.at, explore.Actions...)
 	if err != nil {
 		return explore.Options{}, fmt.Errorf("--at: %w", err)
+	}
+	if delayed := []explore.Action{explore.Held, explore.Late, explore.Stale}; cmd.Flags().Changed("delay") &&
+		!slices.ContainsFunc(actions, func(a explore.Action) bool { return slices.Contains(delayed, a) }) {
+		return explore.Options{}, fmt.Errorf("--delay has no effect without the faults %s: add one of them to --at, or omit --delay", nearest.List(delayed, "and"))
 	}
 	if err := checkSubject("subject", f.runs.subject); err != nil {
 		return explore.Options{}, err

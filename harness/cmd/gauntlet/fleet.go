@@ -238,12 +238,12 @@ func (f *fleetPodFlags) complete() error {
 		}
 	}
 	for _, quantity := range []struct {
-		flag, text string
-		to         *resource.Quantity
-	}{{"cpu", f.cpu, &f.pods.CPU}, {"memory", f.memory, &f.pods.Memory}, {"disk", f.disk, &f.pods.Disk}} {
+		flag, text, least, most string
+		to                      *resource.Quantity
+	}{{"cpu", f.cpu, "1m", "10k", &f.pods.CPU}, {"memory", f.memory, "1Mi", "1Pi", &f.pods.Memory}, {"disk", f.disk, "1Mi", "1Pi", &f.pods.Disk}} {
 		parsed, err := resource.ParseQuantity(quantity.text)
-		if err != nil || parsed.Sign() <= 0 {
-			return fmt.Errorf("--%s: found %q; expected a quantity such as 2Gi or 500m", quantity.flag, quantity.text)
+		if err != nil || parsed.Cmp(resource.MustParse(quantity.least)) < 0 || parsed.Cmp(resource.MustParse(quantity.most)) > 0 {
+			return fmt.Errorf("--%s: found %q; expected a quantity from %s to %s", quantity.flag, quantity.text, quantity.least, quantity.most)
 		}
 		*quantity.to = parsed
 	}

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // checkNames returns an error if a flag has the name of an object that Kubernetes refuses. With
@@ -31,7 +31,7 @@ func (f *fleetPodFlags) checkNames() error {
 			return fmt.Errorf("--node-selector: found %q; expected KEY=VALUE with the key and the value of a label", key+"="+value)
 		}
 	}
-	if _, err := name.ParseReference(f.pods.Image); err != nil {
+	if err := subject.CheckImage(f.pods.Image); err != nil {
 		return fmt.Errorf("--image: found %q; expected the reference of an image, such as registry.example/gauntlet-fleet:v1", f.pods.Image)
 	}
 	return nil

@@ -218,7 +218,7 @@ func loadNight(path string) (*fleet.Night, error) {
 		err = night.Validate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; expected a file that \"gauntlet fleet nightly\" wrote", path, err)
+		return nil, fmt.Errorf("%s: expected a file that \"gauntlet fleet nightly\" wrote: %w", path, err)
 	}
 	return night, nil
 }

@@ -203,8 +203,8 @@ func TestNightly(t *testing.T) {
 func TestAcknowledgeRefuses(t *testing.T) {
 	for _, test := range []struct{ night, want string }{
 		{`{"newGroups":[{"id":"1"}]}`, `series: found ""`},
-		{``, `found an empty file; expected a file that "gauntlet fleet nightly" wrote`},
-		{`[]`, "found array at the top; expected a file"},
+		{``, `found an empty file`},
+		{`[]`, "found array at the top; expected an object"},
 		{`{"series":"s","newGroups":[{"id":"1"},{"id":"1"}]}`, `newGroups[1].id: found "1" twice`},
 		{`{"series":"../../x","newGroups":[{"id":"1"}]}`, `series: found "../../x"; expected at most 200 letters`},
 		{`{"series":"s","newGroups":[{"id":"1"},{"id":"../../../evil"}]}`, `newGroups[1].id: found "../../../evil"; expected 1 to 64 hexadecimal digits`},
@@ -217,7 +217,7 @@ func TestAcknowledgeRefuses(t *testing.T) {
 		}
 		path := file(t, test.night)
 		_, err := command(t, "fleet", "acknowledge", path, "--store="+store)
-		if err == nil || !strings.Contains(err.Error(), path+": "+test.want) || exitCode(exitPass, err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), path+`: expected a file that "gauntlet fleet nightly" wrote: `+test.want) || exitCode(exitPass, err) != exitUsage {
 			t.Errorf("%s: error %v; want %q and the exit status %d", test.night, err, test.want, exitUsage)
 		}
 		for _, name := range []string{dir, store} {

@@ -117,6 +117,9 @@ func TestHalfWritten(t *testing.T) {
 		{"an environment without a time", map[string]string{"scenario.yaml": wroteScenario, "environment.json": `{"started": 1}`}, map[string]string{
 			"check": ": found number at /started; expected a time such as 2006-01-02T15:04:05Z",
 		}},
+		{"an environment with a line break", map[string]string{"scenario.yaml": wroteScenario, "environment.json": `{"command": ["x"], "provider": "a\nb"}`}, map[string]string{
+			"check": `environment.json: provider: found "a\nb"; expected a text of one line`,
+		}},
 		{"times that no run has", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
 			"history.jsonl": wroteStart + strings.Replace(wroteInjected, `"at":2`, `"at":99999999999999`, 1) + strings.Replace(wroteFault, `"seq":2,"at":2`, `"seq":3,"at":-2`, 1),

@@ -111,6 +111,8 @@ func checkFile(flag, path string) error {
 		return fmt.Errorf("--%s=%s: found a directory; expected a file", flag, path)
 	}
 	switch info, err := os.Stat(path); {
+	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)) && isSymlink(path):
+		return fmt.Errorf("--%s=%s: found a symbolic link that leads nowhere; expected a file", flag, path)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("--%s=%s: %w; expected a shorter name", flag, path, inputfile.Reason(err))
 	case err == nil && !info.Mode().IsRegular():
@@ -134,6 +136,12 @@ func checkFile(flag, path string) error {
 		return fmt.Errorf("--%s=%s: directory %s: %w; create the directory, or name a file in another one", flag, path, dir, err)
 	}
 	return nil
+}
+
+// isSymlink reports whether a path is that of a symbolic link.
+func isSymlink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // checkSearchDirectory returns an error if "gauntlet explore" cannot use the directory of --dir. A

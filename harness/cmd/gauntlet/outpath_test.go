@@ -56,6 +56,7 @@ func TestOutputPaths(t *testing.T) {
 		{"fleet collect f --store=HERE --out=ABOVE", "--out=ABOVE/fleet-f: found the file failures.md, but no valid report of gauntlet"},
 		{"coverage RUN --out=/proc/x", "--out=/proc/x: directory /proc: no such file or directory; create the directory, or name a file in another one"},
 		{"image FILE --output=LONG", "--output=LONG: file name too long; expected a shorter name"},
+		{"coverage RUN --out=LINK", "--out=LINK: found a symbolic link that leads nowhere; expected a file"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
 		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
 	} {

@@ -340,6 +340,8 @@ func TestErrors(t *testing.T) {
 		{"argument with a NUL", `subject: {exec: run, args: ["b\0c"], manifests: [widgets.yaml]}`, `subject.args[0]: found "b\x00c"; expected a text without NUL characters`},
 		{"environment variable with a NUL", `subject: {exec: run, env: {A: "b\0c"}, manifests: [widgets.yaml]}`, `found the value "b\x00c" of "A"; expected a text without NUL characters`},
 		{"long name of a file", "subject: {exec: run, manifests: [widgets.yaml], files: {" + strings.Repeat("a", 300) + ": x}}", "of 300 bytes; expected the name of a file: at most 255 bytes"},
+		{"program with a line break", `subject: {exec: "./a\nb", manifests: [widgets.yaml]}`, "exec:" + dir + `/a\nb: no such file`},
+		{"manifest with a line break", `subject: {exec: run, manifests: ["a\nb"]}`, dir + `/a\nb: no such file`},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: " + dir + "/none.yaml: no such file or directory; expected a file or directory with manifests"},
