@@ -258,10 +258,13 @@ func scanMap(s *scanner, into *map[string]string) {
 	if *into == nil {
 		*into = map[string]string{}
 	}
-	for name := range s.eachField {
+	keys := 0
+	for name := range s.eachKey {
 		key := s.strings.intern(name)
 		(*into)[key] = s.readString()
+		keys++
 	}
+	s.failed = s.failed || keys != len(*into) // a key occurs twice
 }
 
 // scanItems reads a JSON array into a slice, such as the items of a list. To read an element, it

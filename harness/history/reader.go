@@ -235,7 +235,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 			Record
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1
 		}
-		if err := Unmarshal(line, &decoded); err != nil {
+		if err := unmarshalRecord(line, &decoded); err != nil {
 			return nil, fmt.Errorf("the line is no valid record: %s", inputfile.JSONReason(err))
 		}
 		record = &decoded.Record

@@ -84,12 +84,34 @@ func (s *scanner) next(end byte) bool {
 }
 
 // eachField yields the name of each field of a JSON object. The caller must read the field's
-// value before it asks for the next name.
+// value before it asks for the next name. A name that occurs twice sets failed.
+//
+// To find such a name without a map, eachField notes a hash of each name in the bits of a number. The
+// names of the fields of each record type have different hashes, as a test requires.
 func (s *scanner) eachField(yield func(name []byte) bool) {
+	seen := uint64(0)
 	for more := s.open('{', '}'); more; more = s.next('}') {
 		name := s.readQuoted()
 		s.expect(':')
-		if s.failed || !yield(name) {
+		if s.failed || len(name) == 0 {
+			s.failed = true
+			return
+		}
+		bit := uint64(1) << ((len(name) + 5*int(name[0]) + 2*int(name[len(name)-1])) & 63)
+		if s.failed = seen&bit != 0; s.failed || !yield(name) {
+			return
+		}
+		seen |= bit
+	}
+}
+
+// eachKey yields the key of each value of a JSON object. The caller must read the value before it asks
+// for the next key. A key may occur twice.
+func (s *scanner) eachKey(yield func(key []byte) bool) {
+	for more := s.open('{', '}'); more; more = s.next('}') {
+		key := s.readQuoted()
+		s.expect(':')
+		if s.failed || !yield(key) {
 			return
 		}
 	}

@@ -28,6 +28,9 @@ var (
 	timePattern = regexp.MustCompile(`parsing time ("(?:[^"\\]|\\.)*")`)
 	// mapKeyPattern matches the error of a YAML package about a key that is a list or a mapping.
 	mapKeyPattern = regexp.MustCompile(`invalid map key: .*`)
+	// keyTwicePattern matches the error of go-json-experiment about a key that occurs twice. The groups are
+	// the key, and the place of the object.
+	keyTwicePattern = regexp.MustCompile(`duplicate object member name (".+?")(?: within "([^"]*)")?(?: after .*)?$`)
 	// characterPattern matches the error of encoding/json about a character. The groups are the
 	// character and its place.
 	characterPattern = regexp.MustCompile(`invalid character ('.+') (.+)`)
@@ -45,6 +48,9 @@ func JSONReason(err error) string {
 	}
 	if match := pointerPattern.FindStringSubmatch(text); match != nil {
 		return wrongType(match[1], match[3], cmp.Or(expectedOf(err), expectedValue(match[2])))
+	}
+	if match := keyTwicePattern.FindStringSubmatch(text); match != nil {
+		return fmt.Sprintf("found the key %s twice at %s; expected each key once", match[1], cmp.Or(match[2], "the top"))
 	}
 	if match := timePattern.FindStringSubmatch(text); match != nil {
 		return "found " + match[1] + "; expected a time such as 2006-01-02T15:04:05Z"

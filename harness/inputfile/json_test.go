@@ -66,6 +66,7 @@ func TestJSONReason(t *testing.T) {
 		{"a number as a time of another package", standard(`{"at": 1}`), "found a time that is not a text; expected a time such as 2006-01-02T15:04:05Z"},
 		{"a text of a named type", standard(`{"kind": 1}`), "found number at kind; expected a text"},
 		{"a text of a named type of another package", experiment(`{"kind": []}`), "found array at /kind; expected a text"},
+		{"a key twice", experiment(`{"spec": {"replicas": 1, "replicas": 2}}`), `found the key "replicas" twice at /spec; expected each key once`},
 		{"other words", errors.New(`json: unable to unmarshal JSON number into Go []int within "/cells"`), "found number at /cells; expected a list"},
 		{"a directive in YAML", strictYAML("%YAML 1.2\n---\nend: []\n"), "found the directive of another version of YAML; expected %YAML 1.1, or no directive"},
 		{"base64", base64(`{"ca": "!"}`), "found a text that is not base64, which fields such as certificate-authority-data need, at input byte 0"},
