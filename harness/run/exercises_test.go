@@ -53,6 +53,7 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 		{"a misspelled workload", strings.Replace(replicaSet, "workload", "wrokload", 1) + "exercises: [slow-start]\n", "did you mean workload?"},
 		{"a misspelled kind", "name: x\nworkload:\n  - create: {kind: Replicaset, name: web}\nexercises: [slow-start]\n", "did you mean ReplicaSet?"},
 		{"an edit without a name", replicaSet + "faults:\n  - user-edit: {steps: [{scale: {kind: ReplicaSet, replicas: 1}}]}\n", "scale.name: found nothing; expected a name"},
+		{"an edit with an invalid name", replicaSet + "faults:\n  - user-edit: {steps: [{scale: {kind: ReplicaSet, name: ' ', replicas: 1}}]}\n", "with no - at either end"},
 		{"no apiVersion of a kind", replicaSet + "operator: {kinds: [{kind: Widget}]}\nfaults:\n  - watch-skip: {resource: widgets.example.com}\n", "expected a group and a version such as apps/v1, or v1"},
 		{"two mistakes", replicaSet + "exercises: [slow-stat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
 	} {

@@ -91,9 +91,10 @@ func TestConsequences(t *testing.T) {
 		service = "  - create: {kind: Service, name: s}\n"
 	)
 	for _, test := range []struct{ name, text, want string }{
-		{"an await beside a misspelled field", head + "  - create: {kind: ReplicaSet, nmae: web, replicas: 1}\n    await: {until: available}\n", "nmae"},
+		{"an await beside a misspelled field", head + "  - create: {kind: ReplicaSet, naem: web, replicas: 1}\n    await: {until: available}\n", "naem"},
 		{"an await beside a text", head + "  - create: 0\n    await: {until: available}\n", "create: found 0"},
 		{"an await beside no kind", head + "  - create: {name: web}\n    await: {until: available}\n", "create.kind: found nothing"},
+		{"an await beside a missing object", head + web + "  - scale: {kind: ReplicaSet, name: wbe, replicas: 1}\n    await: {until: available}\n", "scale.name: found ReplicaSet wbe"},
 		{"a misspelled workload", "name: x\nwrokload:\n" + web + "exercises: [expectations]\n", `unknown field "wrokload"`},
 		{"a misspelled name", "NAME: x\nworkload:\n" + web, `unknown field "NAME"`},
 		{"a Pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n", `x.yaml: found a file with "apiVersion", "kind" and "metadata"; expected a scenario`},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -195,7 +197,7 @@ func (v *validator) owner(at, owner string) {
 func (v *validator) edits(at string, steps []Step) {
 	for i := range steps {
 		target, acts := steps[i].Target()
-		if !acts || target.Name == "" || target.Kind.IsGeneric() {
+		if !acts || target.Kind.IsGeneric() || len(validation.IsDNS1123Label(target.Name)) > 0 {
 			continue
 		}
 		if row := operationOf(steps[i].Operation); row.effect != creates {

@@ -121,6 +121,9 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 				known.deleted = i
 			}
 		}
+		if step.Await != nil && step.Await.Target == target && v.invalid(at) {
+			return // the error about the operation suffices
+		}
 	}
 	if step.Await != nil {
 		v.awaited(path+".await", step.Await, objects)

@@ -22,8 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// manifest is an object of a manifest, and the place from which it was read, such as a file and a
-// document.
+// manifest is an object of a manifest. Its place is, for example, a file and a document.
 type manifest struct {
 	*unstructured.Unstructured
 	place string
