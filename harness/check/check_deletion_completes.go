@@ -79,8 +79,8 @@ func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// recordOwn records the finalizers that a successful write of a controller under test added to an existing
-// object, or removed from one. This controller must later remove them from each object.
+// recordOwn records the finalizers that a controller under test added to an existing object, or removed from
+// one. This controller must later remove them from each object.
 func (checker *deletionCompletesChecker) recordOwn(request *history.Request, response *history.Response) {
 	if response.Code == http.StatusCreated {
 		return

@@ -25,7 +25,7 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
 		{"--claim=results --scenario=./fleet_test.go", "found a file; expected a built-in scenario"},
-		{"--claim=results --scenario=node-loss --provider=virtual", "node-delete: not supported by provider virtual"},
+		{"--claim=results --scenario=frozen-leader --provider=virtual", "freeze: not supported by provider virtual"},
 		{"--claim=results --scenario=node-power-cut", "not supported by provider embedded"},
 		{"--claim=results --parallelism=0", "--parallelism=0: expected 1 to 10000"},
 		{"", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},

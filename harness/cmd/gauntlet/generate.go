@@ -28,7 +28,7 @@ type generateFlags struct {
 // addProfile adds to a command the flags --profile and --prefer-uncovered, which decide what a
 // generated scenario contains.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
-	choiceFlag(flags, &f.profile, "profile", generate.DefaultProfile, profiles(), "how many operations and faults a generated scenario has: calm, steady, storm, slow or hours")
+	choiceFlag(flags, &f.profile, "profile", generate.DefaultProfile, profiles(), "how many operations and faults a generated scenario has: calm, steady, storm, slow, hours or orders")
 	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" or \"gauntlet fleet collect\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 

@@ -327,7 +327,7 @@ func TestProfileNamed(t *testing.T) {
 	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
 		t.Errorf("%q, %v", p.Name, err)
 	}
-	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm, slow or hours` {
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm, slow, hours or orders` {
 		t.Errorf("error %v", err)
 	}
 	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {
