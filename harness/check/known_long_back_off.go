@@ -19,12 +19,17 @@ const (
 //
 // It counts how often each request has failed in a row. A key no longer waits if an event has
 // enqueued it since the last failed request.
+//
+// Since v1.36, a sync of a ReplicaSet fails if the cache lacks the last status that the process wrote. No
+// request shows this failure, but it doubles the back-off, too. One such failure may follow each write.
 type backingOffKeys struct{ *failedAttempts }
 
 // newBackingOffKeys returns backingOffKeys that have counted no failures yet. They count the
 // failures of requests for ReplicaSets and ReplicationControllers.
 func newBackingOffKeys() backingOffKeys {
-	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
+	keys := backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
+	keys.silent = map[workQueueKey]int{}
+	return keys
 }
 
 // observe counts failed requests for each work queue key. It also notes when an event enqueues a
@@ -36,6 +41,16 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 		}
 	}
 	keys.failedAttempts.observe(m, r)
+	if processStarts(r) {
+		dropEndedProcesses(keys.silent)
+	}
+	switch answered := m.answered; {
+	case answered == nil || answered.ownerState == nil:
+	case keys.byKey[answered.queueKey] == nil:
+		delete(keys.silent, answered.queueKey)
+	case answered.verb == callStatus && !isFailure(answered):
+		keys.silent[answered.queueKey]++
+	}
 }
 
 // enqueuesOwner reports whether the current list or watch event enqueues the key of a ReplicaSet or

@@ -233,6 +233,14 @@ func TestKnownIssues(t *testing.T) {
 			h.running(h.find("web-v1"), 2)
 		}), nil, "rollout-complete"},
 		{"a create for a ReplicaSet of a Deployment has failed 14 times", settling(func(h *historyBuilder) { buildFailedRollout(h, 14) }), nil, "rollout-complete"},
+		{"a create for a ReplicaSet has failed 14 times, and the status was written twice", settling(func(h *historyBuilder) {
+			buildFailedWrites(h, replicaSets, 13)
+			owner := h.find("web")
+			for range 2 {
+				h.updateStatus(owner, fields{"replicas": 0}).answered(200)
+			}
+			h.create(owner).answered(500)
+		}), longBackOff, "converged"},
 		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},
 		{"a create has failed 16 times, and an event for the owner followed", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)

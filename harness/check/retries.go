@@ -21,6 +21,9 @@ type failedAttempts struct {
 	// byKey contains the counts of each work queue key, by the string that callOf returns for the
 	// request.
 	byKey map[workQueueKey]map[string]*callAttempts
+	// silent contains the number of syncs of a work queue key that may have failed without a request. It is
+	// nil if the controller has no such syncs.
+	silent map[workQueueKey]int
 	// sweepAt is the number of keys in byKey that triggers the next cleanup. A cleanup removes the
 	// keys of deleted objects.
 	sweepAt int
@@ -163,7 +166,7 @@ func (attempts *failedAttempts) retryFollows(key workQueueKey) bool {
 // are paused or cannot hold the lease.
 func (attempts *failedAttempts) waits(m *Model, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
-		failures := 0
+		failures := attempts.silent[key]
 		for _, tried := range attempts.byKey[key] {
 			failures += tried.count
 		}
