@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,7 +141,8 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 }
 
 // patch returns the body of a patch request as JSON, because the history stores JSON. It
-// converts YAML to JSON. A body in any other format becomes a JSON string.
+// converts YAML to JSON. Of a key that occurs twice, it keeps the last value, as the API server does. A body
+// in any other format becomes a JSON string.
 func patch(contentType string, body []byte) json.RawMessage {
 	if strings.Contains(contentType, "yaml") {
 		if translated, err := yaml.YAMLToJSON(body); err == nil {
@@ -149,7 +151,15 @@ func patch(contentType string, body []byte) json.RawMessage {
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, body) == nil {
-		return compact.Bytes()
+		if jsontext.Value(compact.Bytes()).IsValid() {
+			return compact.Bytes()
+		}
+		var decoded any
+		if json.Unmarshal(body, &decoded) == nil {
+			if unique, err := json.Marshal(decoded); err == nil {
+				return unique
+			}
+		}
 	}
 	if !utf8.Valid(body) {
 		body = fmt.Appendf(nil, "%d bytes that are not UTF-8", len(body))

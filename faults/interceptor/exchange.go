@@ -84,7 +84,10 @@ func (x *exchange) serve() {
 		x.recordNoResponse(false, 0)
 		x.abortInjected(x.effect.Break)
 	}
-	x.awaitTurn(x.request.Context(), Message{Part: RequestMessage, Request: x.record})
+	if err := x.awaitTurn(x.request.Context(), Message{Part: RequestMessage, Request: x.record}); err != nil {
+		x.recordNoResponse(false, 0)
+		x.abort(err)
+	}
 	response, reached, err := x.forward(body)
 	if err != nil {
 		x.recordNoResponse(reached, 0)
@@ -95,7 +98,10 @@ func (x *exchange) serve() {
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(err)
 	}
-	x.awaitTurn(x.request.Context(), Message{Part: ResponseMessage, Request: x.record})
+	if err := x.awaitTurn(x.request.Context(), Message{Part: ResponseMessage, Request: x.record}); err != nil {
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(err)
+	}
 	switch {
 	case x.effect.Lose != nil:
 		x.loseResponse(response)

@@ -32,8 +32,8 @@ const (
 // message passes when the function returns. The function must return if ctx is canceled, and if
 // the fault is being healed.
 //
-// The interceptor calls it after the effects of all other faults, and then forwards the request, or
-// delivers the response or event. It calls it from many goroutines, but for the events of one watch
+// The interceptor calls it for a request just before it forwards the request, so not for a refused one. It
+// calls it for a response after the time HoldResponse, and for an event after all holds. It calls it from many goroutines, but for the events of one watch
 // one after the other. An OrderFault must not change the message or keep a reference to its parts.
 type OrderFault func(ctx context.Context, m Message)
 
@@ -44,11 +44,12 @@ func (i *Interceptor) OnMessage(fault OrderFault) (remove func()) {
 	return i.orderFaults.add(fault)
 }
 
-// awaitTurn waits until the registered faults let a message pass.
-func (i *Interceptor) awaitTurn(ctx context.Context, m Message) {
+// awaitTurn waits until the registered faults let a message pass. It returns an error if ctx is canceled.
+func (i *Interceptor) awaitTurn(ctx context.Context, m Message) error {
 	for _, h := range i.orderFaults.current.Load().all {
 		h.call(func(fault OrderFault) { fault(ctx, m) })
 	}
+	return ctx.Err()
 }
 
 // ordersMessages reports whether a registered fault decides when messages pass.

@@ -181,17 +181,17 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 			s.conn.EndDelivery()
 		}
 	}()
+	flush := func() error { // makes the subject receive the earlier events before a wait
+		if delivering {
+			defer s.conn.EndDelivery()
+			delivering = false
+		}
+		return control.Flush()
+	}
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.clock.Now().Before(e.due()) || s.ordersMessages() { // flush the earlier events before a wait
-			err := control.Flush()
-			if delivering {
-				s.conn.EndDelivery()
-				delivering = false
-			}
-			if err != nil {
-				return s.subjectGoneEnd()
-			}
+		if (e == nil || s.clock.Now().Before(e.due())) && flush() != nil {
+			return s.subjectGoneEnd()
 		}
 		var err error
 		if e == nil {
@@ -205,7 +205,7 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 		if e.end != nil {
 			return e.end
 		}
-		if s.awaitEventTurn(ctx, e) != nil {
+		if s.ordersMessages() && (flush() != nil || s.awaitEventTurn(ctx, e) != nil) {
 			return s.subjectGoneEnd()
 		}
 		if !delivering {
@@ -265,15 +265,12 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 // awaitEventTurn waits until the registered faults let an event pass. It returns an error if the
 // controller under test or a fault ends the watch.
 func (s *stream) awaitEventTurn(ctx context.Context, e *event) error {
-	if !s.ordersMessages() {
-		return nil
-	}
 	before := s.clock.Now()
-	s.awaitTurn(ctx, Message{Part: EventMessage, Request: s.record, Event: e.delivery})
-	if now := s.clock.Now(); now.After(before) {
+	err := s.awaitTurn(ctx, Message{Part: EventMessage, Request: s.record, Event: e.delivery})
+	if now := s.clock.Now(); now.Sub(before) >= time.Millisecond { // a fault made the event wait
 		s.lastRelease = now
 	}
-	return ctx.Err()
+	return err
 }
 
 // deliverEvent records an event in the history and then writes it to the controller under test.

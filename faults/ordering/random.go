@@ -25,14 +25,14 @@ import (
 var Random = faults.Type{
 	Name: "random-order",
 	Description: "The fault proxy passes on one message at a time: a request of the subject, a response or a watch event. " +
-		"The requests of one verb and resource form a queue, as do their responses, and the watch events of one resource. " +
+		"The requests of a replica with one verb, resource and subresource form a queue, as do their responses, and the watch events of one resource. " +
 		"Each queue has a random priority. If several queues have waiting messages, the oldest message of the queue with the highest priority is next. " +
-		"The order within a queue does not change. A message that has waited for the time `patience` is next, whatever its queue. Messages about Leases and Events pass at once, as do the beginnings of watches.",
+		"The order within a queue does not change. A message that has waited for the time `patience` is next, whatever its queue. Messages about Leases and Events pass at once, as do the beginnings of watches. Requests that another fault refuses do not wait.",
 	Healing: "The proxy passes on all waiting messages at once.",
 	Params: []faults.Param{
 		{Name: "interval", Description: "The time between two messages. Messages that arrive in this time compete with those that wait.", Bounds: "1ms to 1s", Default: "5ms"},
 		{Name: "patience", Description: "The longest time that a message waits while others pass before it.", Bounds: "1ms to 10m", Default: "2s"},
-		{Name: "changes", Description: "How often a queue gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
+		{Name: "changes", Description: "How often at most a queue gets the lowest priority instead of its own, each time at a random message.", Bounds: "0 to 1000", Default: "3"},
 		{Name: "among", Description: "The changes are spread over the first messages, up to this number.", Bounds: "1 to 1000000", Default: "300"},
 	},
 	New:                newRandom,

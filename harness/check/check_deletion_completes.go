@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -45,6 +46,7 @@ type deletionCompletesChecker struct {
 	// finalizers contains the finalizers that the subject must remove. Each key consists of a resource
 	// and the name of a finalizer.
 	finalizers map[[2]string]bool
+	removals   map[uint64][]string            // the finalizers that each write without a response removes, by request ID
 	objects    map[types.UID]*finalizedObject // existing objects that have or had finalizers
 	settleAt   time.Duration                  // when all faults were healed and the settle phase began; 0 before that time
 	tooEarly   string                         // a terminating object whose time for deletion was not over at the end of the run; "" if there is none
@@ -61,13 +63,19 @@ type finalizedObject struct {
 
 func newDeletionCompletesChecker(s Settings) Checker {
 	return &deletionCompletesChecker{
-		within: s.Within, writes: inFlightWrites{}, finalizers: map[[2]string]bool{}, objects: map[types.UID]*finalizedObject{},
+		within: s.Within, writes: inFlightWrites{}, finalizers: map[[2]string]bool{}, removals: map[uint64][]string{}, objects: map[types.UID]*finalizedObject{},
 	}
 }
 
 func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
+	if r.Request != nil && r.Request.IsWrite() {
+		checker.noteRemovals(r.Request)
+	}
 	if request := checker.writes.observe(r); request != nil {
 		checker.recordOwn(request, r.Response)
+	}
+	if r.Response != nil {
+		delete(checker.removals, r.Response.ID)
 	}
 	switch {
 	case r.Commit != nil:
@@ -82,10 +90,15 @@ func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 // recordOwn records the finalizers that a controller under test added to an existing object, or removed from
 // one. This controller must later remove them from each object.
 func (checker *deletionCompletesChecker) recordOwn(request *history.Request, response *history.Response) {
+	written := response.Object
+	for _, f := range checker.removals[request.ID] {
+		if !slices.Contains(written.Finalizers, f) {
+			checker.finalizers[[2]string{written.Resource, f}] = true
+		}
+	}
 	if response.Code == http.StatusCreated {
 		return
 	}
-	written := response.Object
 	var before []string
 	if o := checker.objects[written.UID]; o != nil {
 		before = o.finalizers
@@ -99,9 +112,23 @@ func (checker *deletionCompletesChecker) recordOwn(request *history.Request, res
 			checker.finalizers[[2]string{written.Resource, f}] = true
 		}
 	}
-	for _, f := range before {
-		if !slices.Contains(written.Finalizers, f) {
-			checker.finalizers[[2]string{written.Resource, f}] = true
+}
+
+// noteRemovals notes which finalizers a request removes from the version on which it is based. It skips the
+// finalizers of the garbage collector, and a request whose base is not the latest committed version.
+func (checker *deletionCompletesChecker) noteRemovals(request *history.Request) {
+	for _, o := range checker.objects {
+		if o.Resource != request.Resource || o.Namespace != request.Namespace || o.Name != request.Name || request.Subresource != "" {
+			continue
+		}
+		for _, f := range o.finalizers {
+			removes := strings.Contains(string(request.Patch), "finalizers") && !strings.Contains(string(request.Patch), f)
+			if request.Object != nil {
+				removes = request.Object.Version == o.Version && !slices.Contains(request.Object.Finalizers, f)
+			}
+			if removes && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
+				checker.removals[request.ID] = append(checker.removals[request.ID], f)
+			}
 		}
 	}
 }
@@ -158,7 +185,7 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 			continue
 		}
 		checker.addViolation(func() Evidence {
-			e := m.evidenceOf(&o.Ref, fmt.Sprintf("%s has been terminating for %s and still has the finalizer %s, which the subject added", o.Ref, seconds(m.now-o.deleted.at), finalizer),
+			e := m.evidenceOf(&o.Ref, fmt.Sprintf("%s has been terminating for %s and still has the finalizer %s, which the subject must remove", o.Ref, seconds(m.now-o.deleted.at), finalizer),
 				fmt.Sprintf("the removal of the finalizer within %v after the faults are healed", checker.within))
 			e.Records = append(e.Records, o.deleted.seq)
 			return e

@@ -62,6 +62,27 @@ func TestDeletionCompletes(t *testing.T) {
 			h.terminate(h.find("other"))
 			h.settle()
 		}},
+		{name: "a finalizer stays that the process removed from an object that disappeared with it", want: Fail, evidence: "widgets.example.com ns/other", build: func(h *historyBuilder) {
+			o := *h.terminate(createdWithFinalizer(h, "w"))
+			createdWithFinalizer(h, "other")
+			o.Finalizers = nil
+			step := h.send("update", "", &o)
+			step.made = h.commit(history.Deleted, o)
+			step.answered(200)
+			h.terminate(h.find("other"))
+			h.settle()
+		}},
+		{name: "the garbage collector waits for a dependent", want: NotExercised, build: func(h *historyBuilder) {
+			o := *h.add(objectOf(widgets, "w", `{"spec":{}}`))
+			o.Finalizers = []string{"foregroundDeletion"}
+			o = *h.add(o)
+			o.Finalizers = nil
+			h.apply("update", "", o)
+			other := objectOf(widgets, "other", `{"spec":{}}`)
+			other.Finalizers = []string{"foregroundDeletion"}
+			h.terminate(h.add(other))
+			h.settle()
+		}},
 		{name: "the finalizer of another object stays", want: Fail, evidence: "widgets.example.com ns/other", build: func(h *historyBuilder) {
 			finalized(h, "w")
 			other := objectOf(widgets, "other", `{"spec":{}}`)

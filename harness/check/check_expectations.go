@@ -110,7 +110,11 @@ func (permitted *permittedCalls) decide(state *ownerState, current *call, at tim
 	if !state.mayDecide(current, at) {
 		return
 	}
-	permitted.count(state, state.podCounts, at)
+	counts := state.podCounts
+	if state.owner() == nil { // the model counts pods only for an owner in the cache
+		counts.replicas = state.process.view.activePodsOf(state.uid)
+	}
+	permitted.count(state, counts, at)
 	missing := state.createBound.recent.bounds(at).high - permitted.active.bounds(at).low
 	excess := permitted.controlledOrAdoptable.bounds(at).high - state.deleteBound.recent.bounds(at).low
 	permitted.creates = max(permitted.creates, min(missing, burstLimit))

@@ -80,6 +80,12 @@ func TestExpectations(t *testing.T) {
 			h.create(rs)
 		}},
 		{name: "the owner and its pod are deleted while a worker has read the owner", want: Pass, build: func(h *historyBuilder) { h.createsAfterRemoval(2) }},
+		{name: "the owner is deleted, and the process creates more pods than are missing", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			h.deliver(h.createAll(rs, 2)...)
+			h.remove(rs)
+			h.create(rs)
+		}},
 		{name: "the owner and its pod are deleted, and the process creates more than were wanted", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) { h.createsAfterRemoval(3) }},
 		{name: "creates more after it observes some", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)

@@ -204,7 +204,8 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 		key = workQueueKey{process: p, service: nameOf(*ref)}
 	}
 	issue := kind.knownIssue(m, uid)
-	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited || issue != nil && !(issue == longBackOff && d.ofStatus) })
+	otherWaits := issue == longBackOff && kind.waits != nil && !kind.waits(m, uid)
+	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited || issue != nil && !(otherWaits && d.ofStatus) })
 	state := checker.wrong[key]
 	switch {
 	case len(differences) == 0 || checker.excused(uid, key, at):

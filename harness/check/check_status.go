@@ -144,12 +144,12 @@ func (checker *statusChecker) checkTransitions(m *Model, c *call, cached, writte
 	}
 }
 
-// transitionText returns the time of day of a lastTransitionTime, or null for the zero time.
+// transitionText returns the text of a lastTransitionTime, or null for the zero time.
 func transitionText(t time.Time) string {
 	if t.IsZero() {
 		return "null"
 	}
-	return t.UTC().Format(time.TimeOnly)
+	return t.UTC().Format(time.RFC3339)
 }
 
 // checkFailureReason reports a condition ReplicaFailure without a valid reason. It also reports a new

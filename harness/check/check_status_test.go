@@ -250,7 +250,7 @@ func TestReplicaFailure(t *testing.T) {
 				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": nil},
 			}}).answered(200)
 		}},
-		{name: "ReplicaFailure with another time", want: Fail, evidence: "with lastTransitionTime 00:00:05", build: func(h *historyBuilder) {
+		{name: "ReplicaFailure with another time", want: Fail, evidence: "with lastTransitionTime 2000-01-01T00:00:05Z", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.revise("web", "status", failing))
 			h.wait(3 * time.Second)

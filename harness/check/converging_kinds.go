@@ -29,6 +29,8 @@ type convergingKind struct {
 	// knownIssue returns the known upstream issue that explains why an object has not converged. It
 	// returns nil if no issue explains this. The field itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
+	// waits reports whether the key of an object waits for its own retry. The field may be nil.
+	waits func(m *Model, uid types.UID) bool
 }
 
 // convergingOwners describes ReplicaSets and ReplicationControllers.
@@ -113,6 +115,7 @@ func convergingDeployments() convergingKind {
 			}
 			return nil
 		},
+		waits: func(m *Model, uid types.UID) bool { return dropped.waits(m, workQueueKey{uid: uid}) },
 	}
 }
 

@@ -145,6 +145,16 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
+// activePodsOf returns how many active pods an owner controls. The set need not contain the owner.
+func (state *objectSet) activePodsOf(uid types.UID) (active int) {
+	for _, pod := range state.controlled[uid] {
+		if pod.Active {
+			active++
+		}
+	}
+	return active
+}
+
 // versionOf returns the resourceVersion of the object with the given name, or 0 if there is no
 // such object. It finds objects of any kind only if a controller without a contract is under
 // test. Otherwise it finds only ReplicaSets, ReplicationControllers, Deployments and Endpoints.

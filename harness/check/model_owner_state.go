@@ -40,6 +40,7 @@ func newOwnerState(p *process, uid types.UID) *ownerState {
 		creates:              newOutstandingCalls(),
 		deletes:              newOutstandingCalls(),
 		observedBeforeAnswer: map[types.UID]bool{},
+		removed:              -2 * lag,
 	}
 }
 

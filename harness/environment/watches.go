@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -30,8 +31,10 @@ type subjectWatches struct {
 	required []string
 	// pending contains the watch requests that have no response yet, by request ID.
 	pending map[uint64]watchRequest
-	// open contains the open watches, by request ID.
-	open map[uint64]watchRequest
+	// watched contains what each replica has watched since its start. open contains the watches that have
+	// not ended, by request ID.
+	watched map[watchRequest]bool
+	open    map[uint64]watchRequest
 	// holders maps the leader-election identity of each running replica to the replica's name.
 	holders map[string]string
 	// leader is the replica that last wrote its identity to a Lease. It is "" if that replica has
@@ -47,7 +50,7 @@ type watchRequest struct{ replica, resource string }
 // required.
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
-		pending: map[uint64]watchRequest{}, open: map[uint64]watchRequest{}, holders: map[string]string{},
+		pending: map[uint64]watchRequest{}, watched: map[watchRequest]bool{}, open: map[uint64]watchRequest{}, holders: map[string]string{},
 	}
 }
 
@@ -74,7 +77,7 @@ func (w *subjectWatches) observe(r *history.Record) {
 		request, ok := w.pending[r.Response.ID]
 		delete(w.pending, r.Response.ID)
 		if ok && r.Response.OK() {
-			w.open[r.Response.ID] = request
+			w.open[r.Response.ID], w.watched[request] = request, true
 		}
 	case r.WatchClosed != nil:
 		delete(w.open, r.WatchClosed.ID)
@@ -117,6 +120,7 @@ func (w *subjectWatches) observeProcess(p *history.Process) {
 	ofReplica := func(_ uint64, r watchRequest) bool { return r.replica == p.Name }
 	maps.DeleteFunc(w.pending, ofReplica)
 	maps.DeleteFunc(w.open, ofReplica)
+	maps.DeleteFunc(w.watched, func(r watchRequest, _ bool) bool { return r.replica == p.Name })
 	maps.DeleteFunc(w.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
@@ -136,16 +140,28 @@ func (w *subjectWatches) holder(identity string) string {
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch now. It is empty if the
-// leader watches all of them.
-//
-// Only the leader watches resources. Therefore the replica that watches the most required
-// resources counts as the leader.
+// missing returns the required resources that the leader has not watched since its start. It is empty if
+// the leader has watched all of them.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.missingIn(maps.Keys(w.watched))
+}
+
+// closed returns the required resources that the leader does not watch now.
+func (w *subjectWatches) closed() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.missingIn(maps.Values(w.open))
+}
+
+// missingIn returns the required resources that are missing in the watches of the leader.
+//
+// Only the leader watches resources. Therefore the replica that watches the most required
+// resources counts as the leader.
+func (w *subjectWatches) missingIn(watches iter.Seq[watchRequest]) []string {
 	watched := map[string]map[string]bool{} // by replica name and resource
-	for _, r := range w.open {
+	for r := range watches {
 		if watched[r.replica] == nil {
 			watched[r.replica] = map[string]bool{}
 		}
@@ -161,9 +177,12 @@ func (w *subjectWatches) missing() []string {
 	return least
 }
 
-// SubjectWatches reports whether the leader watches all resources that its controllers need.
+// SubjectWatches reports whether the leader has watched all resources that its controllers need.
 // Without a history of the requests of these controllers, SubjectWatches returns true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
+
+// SubjectWatchesNow is like SubjectWatches, but watches that have ended do not count.
+func (e *Environment) SubjectWatchesNow() bool { return len(e.watches.closed()) == 0 }
 
 // watchPollInterval is the interval at which wait checks which resources the leader watches.
 const watchPollInterval = 10 * time.Millisecond

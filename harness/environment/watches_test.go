@@ -41,8 +41,8 @@ func TestWaitForWatches(t *testing.T) {
 		t.Error(err)
 	}
 	m.observe(&history.Record{WatchClosed: &history.WatchClosed{ID: 1, Resource: m.required[0]}})
-	if got := m.missing(); !slices.Equal(got, m.required[:1]) {
-		t.Errorf("after the end of a watch, %q are missing, want %q", got, m.required[:1])
+	if missing, closed := m.missing(), m.closed(); len(missing) > 0 || !slices.Equal(closed, m.required[:1]) {
+		t.Errorf("after the end of a watch, %q are missing and %q closed, want none and %q", missing, closed, m.required[:1])
 	}
 }
 

@@ -45,9 +45,8 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 //
 // The error is ErrTruncated if the last line is incomplete or the End record is missing. An End record
 // need not end with a newline, and an empty line may follow it. The error is ErrNoRecord if there is no
-// line. Other errors report a line that is no record, an unknown record
-// type or format, or a Seq that is not the number of the line. They also report an unknown value in
-// a record, and a missing object.
+// line. Other errors report a line that is no record, an unknown record type or format, or a Seq that is
+// not the number of the line. They also report an unknown value in a record, and a missing object.
 //
 // Read decodes records on other goroutines before the caller's loop needs them. Without these
 // goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when

@@ -163,9 +163,8 @@ func Generic(gvk schema.GroupVersionKind) Kind {
 	return generic(gvk, Plural(gvk.Kind), slices.Contains(clusterScoped, gvk.GroupKind().String()))
 }
 
-// Plural returns the plural name of a kind whose definition is unknown, such as gateways of Gateway. It has
-// the ending that tools for CustomResourceDefinitions give it, which the guess of package meta lacks
-// for kinds such as Gateway, Mesh and Sandbox.
+// Plural guesses the plural name of a kind whose definition is unknown, such as gateways of Gateway. Unlike
+// the guess of package meta, it is right for kinds such as Gateway, Mesh and Sandbox.
 func Plural(kind string) string {
 	singular := strings.ToLower(kind)
 	for _, ending := range []string{"x", "ch", "sh"} {

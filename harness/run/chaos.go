@@ -94,7 +94,7 @@ func (s *Session) healAndWait(ctx context.Context) {
 		return
 	}
 	opening, cancel := s.monitor.within(ctx, watchesWithin)
-	s.monitor.waitUntil(opening, s.monitor.ready)
+	s.monitor.waitUntil(opening, s.monitor.watching)
 	cancel()
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()

@@ -65,7 +65,8 @@ func lastOperation(steps []scenario.Step) int {
 	return -1
 }
 
-// ErrUnreadable means that the checks could not run, because the file history.jsonl cannot be read.
+// ErrUnreadable means that the checks could not run. The file history.jsonl cannot be read, or is the
+// history of another run.
 var ErrUnreadable = errors.New("cannot check the history")
 
 // Check runs the checks again on the history in a run directory, rewrites the reports, and returns

@@ -17,8 +17,9 @@ import (
 type monitor struct {
 	settled  *check.Settled
 	endState *check.EndState
-	// ready reports whether the leading replica watches all resources that its controllers need.
-	ready func() bool
+	// ready reports whether the leading replica has watched all resources that its controllers need.
+	// watching reports whether all these watches are open.
+	ready, watching func() bool
 
 	mu      sync.Mutex
 	changed chan struct{} // changed is closed and replaced after each record that can change the condition for which waitUntil waits
@@ -31,7 +32,8 @@ type monitor struct {
 // newMonitor returns a monitor for a run with the given controllers under test. Until the caller
 // sets the field ready, the monitor assumes that the replicas are ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
-	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
+	always := func() bool { return true }
+	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: always, watching: always, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
 
 // observe updates the monitor from the next record of the history. If the record can change the

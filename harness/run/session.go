@@ -155,7 +155,7 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
 	}
-	s.catchUp, s.monitor.ready = s.Environment.CatchUp, s.Environment.SubjectWatches
+	s.catchUp, s.monitor.ready, s.monitor.watching = s.Environment.CatchUp, s.Environment.SubjectWatches, s.Environment.SubjectWatchesNow
 	err = s.Environment.Record(ctx, environment.RecordOptions{
 		File:      s.dir.history(),
 		Namespace: s.Namespace,

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -290,7 +289,9 @@ func (v *validator) circles() {
 			if reported[i] || !v.waitsFor(other, i, circle) {
 				continue
 			}
-			maps.Copy(reported, circle)
+			for fault := range circle { // fault i waits for each of them
+				reported[fault] = reported[fault] || fault == i || v.waitsFor(fault, i, map[int]bool{})
+			}
 			v.check(false, fmt.Sprintf("faults[%d].when", i),
 				"found a cycle of faults that wait for each other: faults[%d] waits for faults[%d], which waits for faults[%d], directly or through other faults; remove one of these triggers", i, other, i)
 		}

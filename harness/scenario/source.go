@@ -27,14 +27,15 @@ func (s *Scenario) Invalid(path string) bool {
 
 // hides reports whether an error makes an error about the field at path redundant. It does if one of
 // the two fields contains the other. It also does if the file lacks the top-level field of path, and the
-// error is about an unknown top-level field. That may be the same field, with a misspelled name.
+// error is about an unknown top-level field with a similar name.
 func (src *source) hides(err error, path string) bool {
 	m := new(mistake)
 	if !errors.As(err, &m) {
 		return false
 	}
 	top, _, _ := strings.Cut(path, ".")
-	return m.path == path || contains(m.path, path) || contains(path, m.path) || m.path == "" && !src.has(top)
+	misspelled := m.path == "" && !src.has(top) && strings.Contains(m.err.Error(), "did you mean "+top)
+	return m.path == path || contains(m.path, path) || contains(path, m.path) || misspelled
 }
 
 // File returns the name of the file from which the scenario was read. It returns "" if users do not

@@ -128,8 +128,8 @@ func (s *search) learn(ctx context.Context) error {
 		if err == nil && lesson.Observer.FailedStep != "" {
 			err = fmt.Errorf("a step failed in the run without faults: %s; the workload must complete without faults; see %s", lesson.Observer.FailedStep, run.Directory)
 		}
-		if err == nil && lesson.Observer.LateStep != "" {
-			s.Progress(fmt.Sprintf("%s was late in a run without faults, and a late step ends the faults; raise the field within of its await; see %s", lesson.Observer.LateStep, run.Directory))
+		if late := lesson.LateStep(); err == nil && late != "" && !slices.ContainsFunc(lessons, func(l *Lesson) bool { return l.LateStep() == late }) {
+			s.Progress(fmt.Sprintf("%s was late in a run without faults, and a late step ends the faults; raise the field `within` of its await; see %s", late, run.Directory))
 		}
 		lessons, runs = append(lessons, lesson), append(runs, *run)
 		return err

@@ -193,8 +193,8 @@ func TestLateStepWithoutFaults(t *testing.T) {
 	if _, err := explore.Run(t.Context(), options); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(messages, "\n"); strings.Count(got, "step 1 (await web) was late in a run without faults") != 2 {
-		t.Errorf("messages:\n%s\nwant the late step of both runs", got)
+	if got := strings.Join(messages, "\n"); strings.Count(got, "step 1 (await web) was late in a run without faults") != 1 {
+		t.Errorf("messages:\n%s\nwant the late step once, although it is late in both runs", got)
 	}
 }
 

@@ -25,6 +25,15 @@ type Lesson struct {
 	created map[string][]int64 // by key of an object: the positions of its creations in the history, ascending
 }
 
+// LateStep describes the last step that was late in the run. It is empty if there was none, or if the lesson
+// is nil because the history could not be read.
+func (l *Lesson) LateStep() string {
+	if l == nil {
+		return ""
+	}
+	return l.Observer.LateStep
+}
+
 // LearntWrite is a write of the controllers under test, with the watch events on which the write
 // may depend.
 type LearntWrite struct {

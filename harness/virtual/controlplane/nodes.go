@@ -45,17 +45,18 @@ const (
 type nodeControllers struct {
 	config *rest.Config
 	once   sync.Once
+	err    error // why they could not start
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 }
 
-// start starts the controllers. Later calls do nothing.
-func (n *nodeControllers) start(ctx context.Context) (err error) {
+// start starts the controllers. Later calls only return the error of the first one.
+func (n *nodeControllers) start(ctx context.Context) error {
 	n.once.Do(func() {
 		ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		err = n.run(ctx)
+		n.err = n.run(ctx)
 	})
-	return err
+	return n.err
 }
 
 // stop stops the controllers, and waits until they have ended.

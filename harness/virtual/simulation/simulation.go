@@ -127,10 +127,14 @@ func (s *Simulation) ResumeKubelet(ctx context.Context, node string) error {
 	return nil
 }
 
-// Register creates a node that has been deleted, and resumes its kubelet. It does not change a node
-// that exists.
+// Register creates a node that has been deleted, and resumes its kubelet. If the node exists, perhaps
+// because an earlier call failed halfway, Register only marks it as ready.
 func (s *Simulation) Register(ctx context.Context, name string) error {
-	if err := s.createNode(ctx, name); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := s.createNode(ctx, name)
+	if apierrors.IsAlreadyExists(err) {
+		err = s.markReady(ctx, name)
+	}
+	if err != nil {
 		return err
 	}
 	s.resume(name)
