@@ -214,6 +214,19 @@ func TestReplicaFailure(t *testing.T) {
 	failing := fields{
 		"replicas": 0, "observedGeneration": 1, "conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:00Z"}},
 	}
+	// since returns a status in which ReplicaFailure has the given status and lastTransitionTime.
+	since := func(status string, transition any) fields {
+		return fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
+			fields{"type": "ReplicaFailure", "status": status, "reason": "FailedCreate", "lastTransitionTime": transition},
+		}}
+	}
+	// failed delivers a ReplicaSet that has had the condition ReplicaFailure for three seconds.
+	failed := func(h *historyBuilder) *history.Object {
+		deliveredReplicaSet(h, 1)
+		h.deliver(h.revise("web", "status", failing))
+		h.wait(3 * time.Second)
+		return h.find("web")
+	}
 	runTestCases(t, "status", []testCase{
 		{name: "ReplicaFailure after a failed create", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
@@ -246,25 +259,13 @@ func TestReplicaFailure(t *testing.T) {
 		{name: "ReplicaFailure without a time", want: Fail, evidence: "with lastTransitionTime null", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(403)
-			h.updateStatus(rs, fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
-				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": nil},
-			}}).answered(200)
+			h.updateStatus(rs, since("True", nil)).answered(200)
 		}},
 		{name: "ReplicaFailure with another time", want: Fail, evidence: "with lastTransitionTime 2000-01-01T00:00:05Z", build: func(h *historyBuilder) {
-			deliveredReplicaSet(h, 1)
-			h.deliver(h.revise("web", "status", failing))
-			h.wait(3 * time.Second)
-			h.updateStatus(h.find("web"), fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
-				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:05Z"},
-			}}).answered(200)
+			h.updateStatus(failed(h), since("True", "2000-01-01T00:00:05Z")).answered(200)
 		}},
 		{name: "ReplicaFailure=False with another time", want: Pass, build: func(h *historyBuilder) {
-			deliveredReplicaSet(h, 1)
-			h.deliver(h.revise("web", "status", failing))
-			h.wait(3 * time.Second)
-			h.updateStatus(h.find("web"), fields{"replicas": 0, "observedGeneration": 1, "conditions": []any{
-				fields{"type": "ReplicaFailure", "status": "False", "reason": "FailedCreate", "lastTransitionTime": "2000-01-01T00:00:05Z"},
-			}}).answered(200)
+			h.updateStatus(failed(h), since("False", "2000-01-01T00:00:05Z")).answered(200)
 		}},
 	})
 }
