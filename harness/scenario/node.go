@@ -97,6 +97,34 @@ const fieldLimit = 2_000
 // tooDeep is the format of the error about values that are nested deeper than depthLimit.
 const tooDeep = "found values nested too deeply; expected at most %d levels of lists and mappings"
 
+// yamlExpectations has, for a part of a message of the YAML library, what the library expects there.
+var yamlExpectations = []struct{ message, expected string }{
+	{"already defined", "give each key only once"},
+	{"not allowed in this context", "expected the indentation of the fields or items beside it, and a space after each colon"},
+	{"unexpected key name", "expected the indentation of the fields beside it, and a space after each colon"},
+	{"non-map value is specified", "expected a field such as name: web"},
+	{"could not find map value", "expected a field such as name: web"},
+	{"invalid key for this map", "expected a text as the key"},
+	{"flow map", "expected a mapping such as {a: 1, b: 2}, or a text in quotes"},
+	{"must be specified", "expected a mapping such as {a: 1}, a list such as [a, b], or a text in quotes"},
+	{"sequence end token", "expected a list such as [a, b], or a text in quotes"},
+	{"could not find end character", "expected a closing quote"},
+	{"invalid header option", "expected a text in quotes, or lines of text after | or >"},
+	{"reserved character", "expected a text in quotes"},
+	{"cannot start any token", "expected a text in quotes, and spaces as indentation"},
+	{"escape character", "expected a text in single quotes"},
+}
+
+// explained returns a message of the YAML library together with what was expected.
+func explained(message string) string {
+	for _, known := range yamlExpectations {
+		if strings.Contains(message, known.message) {
+			return message + "; " + known.expected
+		}
+	}
+	return message
+}
+
 // parseNode parses data as YAML and returns its root value. The data must contain exactly one
 // YAML document.
 func parseNode(src *source, data []byte) (*node, error) {
@@ -114,7 +142,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, src.errorAt(position{}, "", "the file is not valid YAML: %w", err)
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", bad.GetMessage())
+		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))
 	}
 	var root ast.Node
 	for _, doc := range file.Docs {
