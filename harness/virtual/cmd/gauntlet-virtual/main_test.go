@@ -101,13 +101,14 @@ func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target
 }
 
 // TestOneSeedOneHistory runs scenarios several times with one seed. The histories must be equal to
-// the last byte. The scenario burst-down also collects garbage and fills the run queue.
+// the last byte. The scenario burst-down also collects garbage and fills the run queue. In
+// node-loss, further controllers start in the middle of the run.
 func TestOneSeedOneHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs the patched runtime, which takes minutes to compile")
 	}
 	program := gauntlet(t)
-	for _, name := range []string{"failover", "burst-down"} {
+	for _, name := range []string{"failover", "burst-down", "node-loss"} {
 		spec, ok := library.Find(name)
 		if !ok {
 			t.Fatalf("no scenario %s", name)
