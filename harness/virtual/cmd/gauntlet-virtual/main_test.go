@@ -25,16 +25,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// programs is the directory in which all tests of the process find gauntlet-virtual. TestMain
-// creates it.
+// programs is the directory in which all tests of the process find gauntlet-virtual. buildOnce
+// creates it, and TestMain removes it. It is empty before that.
 var programs string
 
 func TestMain(m *testing.M) {
-	var err error
-	if programs, err = os.MkdirTemp("", "gauntlet-virtual-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
 	if err := os.RemoveAll(programs); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,7 +50,10 @@ func gauntlet(t *testing.T) string {
 }
 
 // buildOnce builds gauntlet-virtual when it is called for the first time.
-var buildOnce = sync.OnceValue(func() error {
+var buildOnce = sync.OnceValue(func() (err error) {
+	if programs, err = os.MkdirTemp("", "gauntlet-virtual-"); err != nil {
+		return err
+	}
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs}
 	if !testing.Short() {
 		patched := filepath.Join(programs, "runtime")
