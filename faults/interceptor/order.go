@@ -32,9 +32,10 @@ const (
 // message passes when the function returns. The function must return if ctx is canceled, and if
 // the fault is being healed.
 //
-// The interceptor calls it for a request just before it forwards the request, so not for a refused one. It
-// calls it for a response after the time HoldResponse, and for an event after all holds. It calls it from many goroutines, but for the events of one watch
-// one after the other. An OrderFault must not change the message or keep a reference to its parts.
+// The interceptor calls the function for a request just before it forwards the request, so not for a
+// refused one. For a response, it calls the function after the time HoldResponse, and for an event after
+// all holds. Many goroutines call an OrderFault concurrently, but the events of one watch follow each
+// other. An OrderFault must not change the message or keep a reference to its parts.
 type OrderFault func(ctx context.Context, m Message)
 
 // OnMessage registers a fault. The interceptor calls the fault for each message from now on. The

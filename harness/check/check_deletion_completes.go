@@ -117,20 +117,36 @@ func (checker *deletionCompletesChecker) recordOwn(request *history.Request, res
 // noteRemovals notes which finalizers a request removes from the version on which it is based. It skips the
 // finalizers of the garbage collector, and a request whose base is not the latest committed version.
 func (checker *deletionCompletesChecker) noteRemovals(request *history.Request) {
-	for _, o := range checker.objects {
-		if o.Resource != request.Resource || o.Namespace != request.Namespace || o.Name != request.Name || request.Subresource != "" {
-			continue
+	o := checker.target(request)
+	if o == nil || request.Subresource != "" {
+		return
+	}
+	for _, f := range o.finalizers {
+		removes := !strings.Contains(string(request.Patch), f)
+		if request.Object != nil {
+			removes = request.Object.Version == o.Version && !slices.Contains(request.Object.Finalizers, f)
 		}
-		for _, f := range o.finalizers {
-			removes := strings.Contains(string(request.Patch), "finalizers") && !strings.Contains(string(request.Patch), f)
-			if request.Object != nil {
-				removes = request.Object.Version == o.Version && !slices.Contains(request.Object.Finalizers, f)
-			}
-			if removes && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
-				checker.removals[request.ID] = append(checker.removals[request.ID], f)
-			}
+		if removes && f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
+			checker.removals[request.ID] = append(checker.removals[request.ID], f)
 		}
 	}
+}
+
+// target returns the object with finalizers that a request may change. It returns nil if there is none, or if
+// the request is a patch that does not mention finalizers.
+func (checker *deletionCompletesChecker) target(request *history.Request) *finalizedObject {
+	if request.Object != nil {
+		return checker.objects[request.Object.UID]
+	}
+	if !strings.Contains(string(request.Patch), "finalizers") {
+		return nil
+	}
+	for _, o := range checker.objects {
+		if o.Resource == request.Resource && o.Namespace == request.Namespace && o.Name == request.Name {
+			return o
+		}
+	}
+	return nil
 }
 
 // commit stores the finalizers of a committed version, and the time when the object began to

@@ -203,9 +203,12 @@ func (checker *lateSyncChecker) examineObject(m *Model, p *process, kind converg
 	if ref.Resource == objects.ServiceResource {
 		key = workQueueKey{process: p, service: nameOf(*ref)}
 	}
-	issue := kind.knownIssue(m, uid)
-	otherWaits := issue == longBackOff && kind.waits != nil && !kind.waits(m, uid)
-	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited || issue != nil && !(otherWaits && d.ofStatus) })
+	differences = slices.DeleteFunc(differences, func(d pending) bool { return d.awaited })
+	if len(differences) > 0 {
+		issue := kind.knownIssue(m, uid)
+		otherWaits := issue == longBackOff && kind.waits != nil && !kind.waits(m, uid)
+		differences = slices.DeleteFunc(differences, func(d pending) bool { return issue != nil && !(otherWaits && d.ofStatus) })
+	}
 	state := checker.wrong[key]
 	switch {
 	case len(differences) == 0 || checker.excused(uid, key, at):

@@ -202,7 +202,7 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 // given time. For a short time after the cache has lost the owner, a worker may still have the last
 // version of the owner, and may read the pods.
 func (state *ownerState) mayDecide(current *call, at time.Duration) bool {
-	recent := state.synced || state.everCached() && state.process.view.owners[state.uid] == nil && at-state.removed <= lag
+	recent := state.synced || state.owner() == nil && at-state.removed <= lag
 	return recent && state.hasObservedCalls(current)
 }
 

@@ -15,11 +15,7 @@ import (
 // TestPausedKubelet checks that the node controllers taint a node whose kubelet is paused, and evict its
 // pods, which stay terminating. After ResumeKubelet, the node is healthy and the pods are gone.
 func TestPausedKubelet(t *testing.T) {
-	needPatchedRuntime(t)
-	inBubble(t, func(f *fixture) {
-		f.createDeployment(4)
-		f.awaitPods(4)
-		lost := f.pods()[0].Spec.NodeName
+	withPods(t, func(f *fixture, lost string) {
 		if err := f.controlPlane.PauseKubelet(f.Context(), lost); err != nil {
 			f.Fatal(err)
 		}
@@ -51,11 +47,7 @@ func TestPausedKubelet(t *testing.T) {
 // TestDeletedNode checks that the garbage collector of pods deletes the pods of a deleted node. Register
 // must then create the node again.
 func TestDeletedNode(t *testing.T) {
-	needPatchedRuntime(t)
-	inBubble(t, func(f *fixture) {
-		f.createDeployment(4)
-		f.awaitPods(4)
-		lost := f.pods()[0].Spec.NodeName
+	withPods(t, func(f *fixture, lost string) {
 		if err := f.client.CoreV1().Nodes().Delete(f.Context(), lost, metav1.DeleteOptions{}); err != nil {
 			f.Fatal(err)
 		}
@@ -70,12 +62,18 @@ func TestDeletedNode(t *testing.T) {
 	})
 }
 
-// needPatchedRuntime skips a test whose controllers wait for locks while time must pass. With the
-// runtime of Go, the clock of the bubble would stop.
-func needPatchedRuntime(t *testing.T) {
+// withPods calls the function test with the name of a node that runs some of four pods. It needs the patched
+// runtime, because controllers wait for locks while time must pass. With the runtime of Go, the clock of
+// the bubble would stop.
+func withPods(t *testing.T, test func(f *fixture, node string)) {
 	if testing.Short() {
 		t.Skip("make test-slow runs it, with the patched runtime")
 	}
+	inBubble(t, func(f *fixture) {
+		f.createDeployment(4)
+		f.awaitPods(4)
+		test(f, f.pods()[0].Spec.NodeName)
+	})
 }
 
 // setReady sets the condition Ready of a node, as the node controller does when the heartbeats stop.
