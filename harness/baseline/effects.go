@@ -1,10 +1,12 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -15,6 +17,25 @@ type effects struct {
 	created int // how often the controllers under test created an object with this name
 	deleted int // how often the controllers under test deleted an object with this name
 	lost    int // how often an object with this name disappeared although the controllers under test had not deleted it
+}
+
+// responses has the responses to the creates and deletes of an object, in the order of the history. The
+// API server executed these requests.
+type responses struct{ creates, deletes []Response }
+
+// Response is the place of a response in the history.
+type Response struct {
+	Seq int64         // the sequence number of its record
+	At  time.Duration // the time since the start of the run
+}
+
+// Difference says how a run differs from the baseline.
+type Difference struct {
+	// Text names the object, and says what was found and expected.
+	Text string
+	// Responses has the response to the first extra create and that to the first extra delete, in the
+	// order of the history. It is empty for a difference at the end of the run.
+	Responses []Response
 }
 
 // effectsFormat is the format in which a value of [Facts] contains effects, such as "2 created, 1
@@ -47,17 +68,56 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
-// effectsOn returns how often the controllers under test created or deleted an object.
-func (o *Observer) effectsOn(key string) int {
-	if e := o.counts[key]; e != nil {
-		return e.created + e.deleted
+// record adds a response to the responses about an object, if it has changed the counts of the object.
+// The parameter before has the counts before the response.
+func (o *Observer) record(key string, before effects, r *history.Record) {
+	after := o.effectsOn(key)
+	if after == before {
+		return
 	}
-	return 0
+	if o.responses[key] == nil {
+		o.responses[key] = new(responses)
+	}
+	to, place := o.responses[key], Response{Seq: r.Seq, At: r.At}
+	if after.created > before.created {
+		to.creates = append(to.creates, place)
+	}
+	if after.deleted > before.deleted {
+		to.deletes = append(to.deletes, place)
+	}
 }
 
-// LatestEffect returns the record of the response to the last create or delete of an object. The key is
-// one of [Observer.Effects]. LatestEffect returns nil if there is no such response.
-func (o *Observer) LatestEffect(key string) *history.Record { return o.latest[key] }
+// effectsOn returns the counts of one object, as effectsOf does, but adds none.
+func (o *Observer) effectsOn(key string) effects {
+	if e := o.counts[key]; e != nil {
+		return *e
+	}
+	return effects{}
+}
+
+// responsesTo returns the responses to creates and deletes of objects. These are the objects that count
+// together under the given key of the baseline.
+func (b *Baseline) responsesTo(key string, run *Observer) responses {
+	var all responses
+	for object, r := range run.responses {
+		if b.countsAs(object) == key {
+			all.creates = append(all.creates, r.creates...)
+			all.deletes = append(all.deletes, r.deletes...)
+		}
+	}
+	bySeq := func(a, b Response) int { return cmp.Compare(a.Seq, b.Seq) }
+	slices.SortFunc(all.creates, bySeq)
+	slices.SortFunc(all.deletes, bySeq)
+	return all
+}
+
+// firstExtra returns the first of the last n responses, as a list. The list is empty if n is not positive.
+func firstExtra(all []Response, n int) []Response {
+	if n <= 0 || n > len(all) {
+		return nil
+	}
+	return all[len(all)-n:][:1]
+}
 
 // send adds the resource of a write request to the resources that the controllers under test
 // write. If the request creates or deletes an object, send stores the request until the response
@@ -150,9 +210,9 @@ func (o *Observer) Effects() Facts {
 	return facts
 }
 
-// ExtraEffects returns a text for each object that the controllers created or deleted more often
-// than in the baseline. The baseline is what runs without faults have in common. The parameter
-// found contains the effects of the run to compare; see [Baseline.EffectsOf]. The texts are sorted.
+// ExtraEffects returns the objects that the controllers created or deleted more often than in the
+// baseline, sorted by key. The baseline is what runs without faults have in common. The parameter found
+// contains the effects of the run to compare; see [Baseline.EffectsOf].
 //
 // A create is not extra if it replaces an object that disappeared without a delete by the
 // controllers under test. For example, a user or a node may have deleted that object. Among objects
@@ -161,8 +221,8 @@ func (o *Observer) Effects() Facts {
 // With staleViews true, the controllers under test acted on old views because of a fault. A temporary
 // object is then not extra: they could not know that they did not need the object, and deleted it later.
 // An object with a fixed name is only temporary if it does not exist at the end.
-func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
-	var all []string
+func (b *Baseline) ExtraEffects(run *Observer, found Facts, staleViews bool) []Difference {
+	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		got, err := parseEffects(key, found[key])
 		if err != nil || got == nil || b.Effects[key] == Any {
@@ -184,7 +244,10 @@ func (b *Baseline) ExtraEffects(found Facts, staleViews bool) []string {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {
-			all = append(all, fmt.Sprintf("%s: found %s; expected %s", key, got, want))
+			to := b.responsesTo(key, run)
+			extra := slices.Concat(firstExtra(to.creates, extraCreates), firstExtra(to.deletes, extraDeletes))
+			slices.SortFunc(extra, func(a, b Response) int { return cmp.Compare(a.Seq, b.Seq) })
+			all = append(all, Difference{Text: fmt.Sprintf("%s: found %s; expected %s", key, got, want), Responses: extra})
 		}
 	}
 	return all

@@ -120,16 +120,33 @@ func (b *Baseline) merge(facts Facts, named func(object string) bool) Facts {
 	merged := Facts{}
 	for key, value := range facts {
 		object, field := objectOf(key)
-		parts := commonParts(object)
-		i := slices.IndexFunc(parts, func(part string) bool { return slices.Contains(b.Generated, part) })
+		part := b.generatedPart(object)
 		switch {
-		case i < 0 || named(object):
+		case part == "" || named(object):
 			merged[key] = sum(merged[key], value)
 		case field == "":
-			merged[parts[i]] = sum(merged[parts[i]], value)
+			merged[part] = sum(merged[part], value)
 		}
 	}
 	return merged
+}
+
+// generatedPart returns the element of the field Generated that the name of an object matches, longest
+// first. It returns "" if there is none.
+func (b *Baseline) generatedPart(object string) string {
+	parts := commonParts(object)
+	if i := slices.IndexFunc(parts, func(part string) bool { return slices.Contains(b.Generated, part) }); i >= 0 {
+		return parts[i]
+	}
+	return ""
+}
+
+// countsAs returns the key under which the effects on an object count; see [Baseline.EffectsOf].
+func (b *Baseline) countsAs(object string) string {
+	if part := b.generatedPart(object); part != "" && !b.isNamed(object) {
+		return part
+	}
+	return object
 }
 
 // sum adds two values of facts about whole objects. A value is a number of objects, or the text of

@@ -31,12 +31,11 @@ type Observer struct {
 	// created, but whose resource the history does not observe. The keys of the map are such as
 	// "secrets default/web".
 	unobserved map[string]string
-	writes     map[uint64]*write // creates and deletes without a response, by request ID
-	written    []string          // resources that the controllers under test write
-	// latest has the response to the last create or delete of each object, by a key as in counts.
-	latest  map[string]*history.Record
-	counts  map[string]*effects // effects on each object, by a key such as "services default/web"
-	deletes map[types.UID]bool  // UIDs of the objects that the controllers under test deleted and that still exist
+	writes     map[uint64]*write     // creates and deletes without a response, by request ID
+	written    []string              // resources that the controllers under test write
+	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
+	responses  map[string]*responses // the responses that counts is about, by the same key
+	deletes    map[types.UID]bool    // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a create or delete request that the controllers under test sent.
@@ -52,7 +51,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, latest: map[string]*history.Record{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -68,9 +67,8 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
 		w := o.writes[r.Response.ID]
 		before := o.effectsOn(w.key)
-		if o.answer(w, r.Response); o.effectsOn(w.key) > before {
-			o.latest[w.key] = r
-		}
+		o.answer(w, r.Response)
+		o.record(w.key, before, r)
 		delete(o.writes, r.Response.ID)
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		o.late = r.Step.Index

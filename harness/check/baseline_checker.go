@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -22,9 +21,7 @@ type baselineChecker struct {
 	fired    []string           // the names of the faults that fired
 	// firstFired is the sequence number of the record of the first fault that fired; 0 if none did.
 	firstFired int64
-	// showsEffects is true if the differences are creates and deletes.
-	showsEffects bool
-	compare      comparison // finds the differences between the run and the baseline
+	compare    comparison // finds the differences between the run and the baseline
 	// lastOperation is the index of the last workload step that has an operation, such as create.
 	// Later steps only await a condition, such as that all pods are ready. The run can still be
 	// compared if one of these later steps fails.
@@ -36,8 +33,8 @@ type baselineChecker struct {
 
 // comparison compares a run with a baseline, that is, with what runs without faults have in common.
 // The parameter fired has the names of the faults that fired. The function returns how many facts
-// it compared, such as objects at the end, and one text for each difference.
-type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string)
+// it compared, such as objects at the end, and the differences.
+type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference)
 
 // desiredStateFaults lists the faults that change what the cluster should look like, such as an
 // edit by a user. A run in which one of them fired cannot be compared with runs without faults.
@@ -101,16 +98,19 @@ func (checker *baselineChecker) end(m *Model) {
 	}
 }
 
-// describe returns the evidence for a difference. If the difference is a create or delete, the evidence
-// has the record of it, and says whether a fault had acted before.
-func (checker *baselineChecker) describe(m *Model, difference string) Evidence {
-	e := Evidence{Summary: difference, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
-	key, _, _ := strings.Cut(difference, ": found")
-	if latest := checker.observer.LatestEffect(key); latest != nil && checker.showsEffects {
-		e.At, e.Records = latest.At, []int64{latest.Seq}
-		if checker.firstFired == 0 || latest.Seq < checker.firstFired {
-			e.Expected += "; no fault had acted yet, so that this may also happen without faults"
-		}
+// describe returns the evidence for a difference. If the difference is extra creates or deletes, the
+// evidence has the records of the first ones, and says whether a fault had acted before.
+func (checker *baselineChecker) describe(m *Model, difference baseline.Difference) Evidence {
+	e := Evidence{Summary: difference.Text, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
+	if len(difference.Responses) == 0 {
+		return e
+	}
+	e.At, e.Records = difference.Responses[0].At, nil
+	for _, r := range difference.Responses {
+		e.Records = append(e.Records, r.Seq)
+	}
+	if checker.firstFired == 0 || e.Records[0] < checker.firstFired {
+		e.Expected += "; no fault had acted yet, so that this may also happen without faults"
 	}
 	return e
 }

@@ -36,24 +36,22 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 	if s.hasContract() {
 		compare = compareNamedEffects
 	}
-	checker := newBaselineChecker(s, desiredStateFaults, compare)
-	checker.showsEffects = true
-	return checker
+	return newBaselineChecker(s, desiredStateFaults, compare)
 }
 
 // compareEffects finds the objects that the controllers under test created or deleted more often
 // than in the baseline. The first result is the number of objects that it compared. The second
 // describes each object that was created or deleted too often.
-func compareEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
+func compareEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference) {
 	found := b.EffectsOf(run)
-	return len(found), b.ExtraEffects(found, staleViews(fired))
+	return len(found), b.ExtraEffects(run, found, staleViews(fired))
 }
 
 // compareNamedEffects is like compareEffects, without objects that have generated names.
-func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
+func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference) {
 	found := b.EffectsOf(run)
 	maps.DeleteFunc(found, func(key, _ string) bool { return baseline.HasGeneratedName(key) })
-	return len(found), b.ExtraEffects(found, staleViews(fired))
+	return len(found), b.ExtraEffects(run, found, staleViews(fired))
 }
 
 // staleViewFaults lists the faults that make the caches of a controller older than they can be without

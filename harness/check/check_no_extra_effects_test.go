@@ -54,35 +54,53 @@ func TestNoExtraEffects(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfEffects checks that the evidence has the record of the extra create. It must also say
-// whether a fault had acted before.
+// TestEvidenceOfEffects checks which records the evidence has: the first extra create, and the first
+// extra delete. It must also say whether a fault had acted before.
 func TestEvidenceOfEffects(t *testing.T) {
 	const early = "no fault had acted yet"
 	for name, test := range map[string]struct {
-		faultFirst bool
-		want       bool // the evidence says that no fault had acted
+		build func(h *historyBuilder) (extra []int64) // returns the last record of each extra effect
+		early bool                                    // the evidence says that no fault had acted
 	}{
-		"before the first fault": {want: true},
-		"after a fault":          {faultFirst: true},
+		"before the first fault": {early: true, build: func(h *historyBuilder) []int64 {
+			createConfigMap(h, "1")
+			h.apply("create", "", objectOf(configMaps, "other", `{}`))
+			extra := int64(len(h.records))
+			h.fires("crash")
+			return []int64{extra}
+		}},
+		"after a fault": {build: func(h *historyBuilder) []int64 {
+			h.fires("crash")
+			createConfigMap(h, "1")
+			h.apply("create", "", objectOf(configMaps, "other", `{}`))
+			return []int64{int64(len(h.records))}
+		}},
+		"the second create, not the last delete": {build: func(h *historyBuilder) []int64 {
+			h.fires("crash")
+			first := createConfigMap(h, "1")
+			deleteConfigMap(h, first)
+			deleted := int64(len(h.records))
+			second := createConfigMap(h, "2")
+			created := int64(len(h.records))
+			deleteConfigMap(h, second)
+			return []int64{deleted, created}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistoryBuilderOf(widgets, configMaps)
-			if test.faultFirst {
-				h.fires("crash")
-			}
-			createConfigMap(h, "1")
-			h.apply("create", "", objectOf(configMaps, "other", `{}`))
-			created := int64(len(h.records))
-			if !test.faultFirst {
-				h.fires("crash")
-			}
+			extra := test.build(h)
 			result := verdictsWith(t, withBaseline(oneConfigMap), h.end())["no-extra-effects"]
 			if result.Verdict != Fail {
 				t.Fatalf("verdict %s; want fail", result.Verdict)
 			}
 			e := result.Evidence[0]
-			if got := strings.Contains(e.Expected, early); got != test.want || len(e.Records) != 1 || e.Records[0] > created {
-				t.Errorf("records %v, expected %q; want the response to the create, and %q: %v", e.Records, e.Expected, early, test.want)
+			if got := strings.Contains(e.Expected, early); got != test.early || len(e.Records) != len(extra) {
+				t.Fatalf("records %v, expected %q; want %d records, and %q: %v", e.Records, e.Expected, len(extra), early, test.early)
+			}
+			for i, last := range extra {
+				if e.Records[i] > last || i > 0 && e.Records[i] <= extra[i-1] {
+					t.Errorf("records %v; want those of the effects that end with %v", e.Records, extra)
+				}
 			}
 		})
 	}

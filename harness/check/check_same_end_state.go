@@ -43,8 +43,11 @@ func newSameEndStateChecker(s Settings) Checker {
 
 // compareEndStates compares the end of the run with the runs without faults. The first result is
 // always 1, because the end of a run is one fact. The second describes each difference.
-func compareEndStates(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string) {
-	return 1, b.Differences(run, podsReplaced(fired))
+func compareEndStates(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference) {
+	for _, text := range b.Differences(run, podsReplaced(fired)) {
+		differences = append(differences, baseline.Difference{Text: text})
+	}
+	return 1, differences
 }
 
 // podsReplaced reports whether one of the given faults has ended or replaced pods.
