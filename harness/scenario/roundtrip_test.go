@@ -115,7 +115,7 @@ func genWorkload(t *rapid.T) []Step {
 			delete(live, target)
 			dead[target] = true
 		}
-		untils := append(slices.Clip(target.Kind.row().untils), "condition=Ready", "condition=Ready=false", "jsonpath={.status.phase}", `jsonpath={.items[?(@.a=="b")].c}="d e"`)
+		untils := append(slices.Clip(target.Kind.row().untils), "condition=Ready", "condition=Ready=false", "jsonpath={.status.phase}", "no jsonpath={.status.phase}", `jsonpath={.items[?(@.a=="b")].c}="d e"`)
 		until := rapid.SampledFrom(untils).Draw(t, "until")
 		if (until == Gone) == dead[target] && rapid.Bool().Draw(t, "await") {
 			step.Await = &Await{Target: target, Until: until, Within: genDuration(withinMin, withinMax).Draw(t, "await within")}

@@ -11,7 +11,8 @@ import (
 )
 
 // FieldCondition is a condition on the fields of an object, such as condition=Ready. Its syntax
-// in YAML is that of the flag --for of kubectl wait. Either Type or JSONPath is set.
+// in YAML is that of the flag --for of kubectl wait, and "no " before a JSONPath means that there is no
+// value. Either Type or JSONPath is set.
 type FieldCondition struct {
 	// Type is the type of a condition in status.conditions, and Status is the status that the
 	// condition must have. The comparison with the object ignores upper and lower case.
@@ -19,17 +20,20 @@ type FieldCondition struct {
 	// JSONPath is an expression such as {.status.phase}. Value is the value that the object must
 	// have at this path. If Value is "", any non-empty value matches.
 	JSONPath, Value string
+	// Absent means that the object must have no value at the JSONPath, or an empty one. Value is then "".
+	Absent bool
 }
 
 const (
 	untilCondition = "condition="
 	untilJSONPath  = "jsonpath="
+	untilAbsent    = "no " + untilJSONPath
 )
 
-// IsFieldCondition reports whether u is a condition on fields: it begins with "condition=" or
-// "jsonpath=".
+// IsFieldCondition reports whether u is a condition on fields: it begins with "condition=",
+// "jsonpath=" or "no jsonpath=".
 func (u Until) IsFieldCondition() bool {
-	return strings.HasPrefix(string(u), untilCondition) || strings.HasPrefix(string(u), untilJSONPath)
+	return slices.ContainsFunc([]string{untilCondition, untilJSONPath, untilAbsent}, func(prefix string) bool { return strings.HasPrefix(string(u), prefix) })
 }
 
 // FieldCondition parses a condition on fields, such as "condition=Ready". It returns an error
@@ -45,16 +49,20 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 		}
 		return FieldCondition{Type: name, Status: status}, nil
 	}
-	text, ok := strings.CutPrefix(string(u), untilJSONPath)
+	text, absent := strings.CutPrefix(string(u), untilAbsent)
+	text, ok := strings.CutPrefix(text, untilJSONPath)
 	path, value, given := cutJSONPath(text)
-	if !ok {
-		return FieldCondition{}, fmt.Errorf("found %q; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE", string(u))
+	switch {
+	case !ok && !absent:
+		return FieldCondition{}, fmt.Errorf("found %q; expected jsonpath={EXPRESSION}, jsonpath={EXPRESSION}=VALUE or no jsonpath={EXPRESSION}", string(u))
+	case absent && (ok || given):
+		return FieldCondition{}, fmt.Errorf("found %q; expected no jsonpath={EXPRESSION}, without a value", string(u))
 	}
 	expression, err := completeJSONPath(path)
 	if err != nil {
 		return FieldCondition{}, fmt.Errorf("found %q: %w", string(u), err)
 	}
-	condition := FieldCondition{JSONPath: expression}
+	condition := FieldCondition{JSONPath: expression, Absent: absent}
 	if given {
 		if condition.Value = strings.TrimSpace(strings.Trim(value, `'"`)); condition.Value == "" {
 			return FieldCondition{}, fmt.Errorf("found %q; expected a value after the equal sign", string(u))
@@ -123,6 +131,6 @@ func (v *validator) until(path string, await *Await) {
 		v.check(err == nil, path, "%v", err)
 		return
 	}
-	known := append(slices.Clip(await.Kind.row().untils), untilCondition+"…", untilJSONPath+"…")
+	known := append(slices.Clip(await.Kind.row().untils), untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
 	oneOf(v, path, await.Until, known...)
 }

@@ -25,6 +25,7 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	}
 	if condition.JSONPath != "" {
 		met, state, err := meetsJSONPath(fields, condition.JSONPath, condition.Value)
+		met = met != condition.Absent && err == nil
 		if old := oldStatus(fields); met && old != "" && strings.HasPrefix(condition.JSONPath, "{.status.") {
 			return false, state + ", " + old, nil
 		}

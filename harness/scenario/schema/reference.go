@@ -94,6 +94,7 @@ func (p *page) await() {
 	p.line("| `condition=TYPE=STATUS` | all kinds | As above, but the condition has the given status instead of True. |")
 	p.line("| `jsonpath={EXPRESSION}=VALUE` | all kinds | The value at the JSONPath equals VALUE. A value in the status must be that of the latest generation of the object, if the status has observedGeneration. |")
 	p.line("| `jsonpath={EXPRESSION}` | all kinds | The value at the JSONPath exists and is not empty. |")
+	p.line("| `no jsonpath={EXPRESSION}` | all kinds | The object exists, and has no value at the JSONPath, or an empty one. A status must be that of the latest generation, as above. |")
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
 

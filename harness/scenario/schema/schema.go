@@ -369,7 +369,7 @@ func untilOneOf(conditions ...scenario.Until) object {
 
 // fieldConditionPattern matches the conditions on fields that [scenario.Until.FieldCondition]
 // accepts. In rare cases, the pattern accepts more or less than that function.
-const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=.+)?)$`
+const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=.+)?|no jsonpath=(\{[^{}]+\}|([^{}=]|==)+))$`
 
 // contractKinds returns the kinds that a create step can describe without a manifest, such as
 // Deployment.
