@@ -123,10 +123,10 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	}
 	switch {
 	case err != nil:
-	case outcome.Complete && results.Runs == 0:
-		code, err = exitUnknown, f.nothingTested(outcome.Plan)
 	case results.Interrupted != "":
 		err = errors.New(results.Interrupted)
+	case results.Runs == 0:
+		code, err = exitUnknown, f.nothingTested(outcome)
 	case f.shrink:
 		err = f.shrinkFailures(cmd, outcome.Failed)
 	}
@@ -147,9 +147,12 @@ func printOutcome(cmd *cobra.Command, outcome *explore.Outcome) {
 	}
 }
 
-// nothingTested returns the error for a complete search in which no run reached a place.
-func (f *exploreFlags) nothingTested(plan *explore.Plan) error {
-	return fmt.Errorf("no run reached a place; found %d places; expected a workload in which %s sends writes or gets watch events", len(plan.Places), f.runs.subject)
+// nothingTested returns the error for a search in which no run reached a place.
+func (f *exploreFlags) nothingTested(outcome *explore.Outcome) error {
+	if !outcome.Complete {
+		return fmt.Errorf("no run reached a place before the time of --budget=%s was used up; run the same command to continue the search", f.budget)
+	}
+	return fmt.Errorf("no run reached a place; found %d places; expected a workload in which %s sends writes or gets watch events", len(outcome.Plan.Places), f.runs.subject)
 }
 
 // options returns the options of the search for writes and watch events at which a fault makes a

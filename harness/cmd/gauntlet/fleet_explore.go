@@ -129,10 +129,13 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 }
 
 // summarizeSearch returns one run that stands for all runs of a search by explore. The returned
-// run has the worst verdict of the failed runs, or pass if no run failed. For each check that did not
-// pass in all runs, it has the worst result.
+// run has the worst verdict of the failed runs, or pass if no run failed. The verdict is unknown if no
+// run reached a place. For each check that did not pass in all runs, it has the worst result.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed runs: %d; search complete: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
+	if outcome.Runs() == 0 {
+		summary.Verdict = check.Unknown
+	}
 	for _, run := range outcome.Failed {
 		summary.Verdict = check.Worst(summary.Verdict, run.Verdict)
 		for _, result := range run.Results {
