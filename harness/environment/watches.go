@@ -177,6 +177,18 @@ func (w *subjectWatches) missingIn(watches iter.Seq[watchRequest]) []string {
 	return least
 }
 
+// resources returns the resources that some replica has watched since its start, sorted.
+func (w *subjectWatches) resources() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for r := range w.watched {
+		all = append(all, r.resource)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // SubjectWatches reports whether the leader has watched all resources that its controllers need.
 // Without a history of the requests of these controllers, SubjectWatches returns true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
@@ -188,12 +200,12 @@ func (e *Environment) SubjectWatchesNow() bool { return len(e.watches.closed()) 
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
-// the missing resources. The argument ended is a callback that returns an error if the subject has
+// the missing and the watched resources. The argument ended is a callback that returns an error if the subject has
 // ended unexpectedly. wait then returns this error at once.
 func (w *subjectWatches) wait(ctx context.Context, ended func() error) error {
 	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {
 		if missing := w.missing(); len(missing) > 0 && ended() == nil {
-			return fmt.Errorf("no replica of the subject watches %s", strings.Join(missing, ", "))
+			return fmt.Errorf("no replica of the subject watches %s; it watches %s", strings.Join(missing, ", "), cmp.Or(strings.Join(w.resources(), ", "), "nothing"))
 		}
 		return nil
 	})

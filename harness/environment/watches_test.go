@@ -29,8 +29,16 @@ func TestWaitForWatches(t *testing.T) {
 	alive := func() error { return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), "no replica of the subject watches deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services") {
+	const found = "no replica of the subject watches deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services; it watches "
+	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), found+"nothing") {
 		t.Errorf("error %v, want the names of the missing watches", err)
+	}
+	m.observe(&history.Record{Request: &history.Request{ID: 100, Verb: "watch", Resource: "secrets"}})
+	m.observe(&history.Record{Response: &history.Response{ID: 100, Code: 200}})
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), found+"secrets") {
+		t.Errorf("error %v, want the names of the missing watches and of the open one", err)
 	}
 	for i, resource := range m.required {
 		id := uint64(i + 1)
