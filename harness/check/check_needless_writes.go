@@ -24,7 +24,7 @@ var needlessWritesCheck = Check{
 	Property:         Safety,
 	Scope:            general,
 	ExercisedWhen:    "The subject receives the response to an update of an object other than a pod, or to a delete of an object that it has received with a deletionTimestamp.",
-	Ignores:          "Patches. Deletes of pods, deletes of whole collections, and deletes that change the object. An update after a failed update of the same object. An update of a Deployment after a failed call for its ReplicaSets. The first 5 updates and the first 5 deletes of an object without a change.",
+	Ignores:          "Patches. Deletes of pods, deletes of whole collections, and deletes that change the object. An update after a failed update of the same object. An update of a Deployment after a failed call for its ReplicaSets. An update by a controller without a contract after another request for the same reconciled object failed. The first 5 updates and the first 5 deletes of an object without a change.",
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,
 }
@@ -51,11 +51,14 @@ const needlessMax = 5
 // The checker does not count an update that follows a failed update of the same object. It also
 // does not count an update of a Deployment after a failed request for its ReplicaSets. The
 // controller writes such a failure into the Deployment's status even if the status already contains
-// it.
+// it. Controllers without a contract may do the same in each retry.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
-	deletes   needlessDeletes
+	// failed has the sequence number of the last failed response to a controller without a contract, by
+	// the object that it reconciles.
+	failed  map[workQueueKey]int64
+	deletes needlessDeletes
 }
 
 // needlessWrites counts the updates that one process sent for one object and that changed
@@ -64,17 +67,19 @@ type needlessWrites struct {
 	// failed is true if the latest update of the object failed. For a Deployment, it is also true
 	// if another request of its syncs, such as a create of a ReplicaSet, has failed since then.
 	failed  bool
+	updated int64   // the sequence number of the response to the latest update
 	count   int     // the number of updates that changed nothing
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }
 
 func newNeedlessWritesChecker(Settings) Checker {
-	return &needlessWritesChecker{byProcess: map[*process]map[objectName]*needlessWrites{}, deletes: newNeedlessDeletes()}
+	return &needlessWritesChecker{byProcess: map[*process]map[objectName]*needlessWrites{}, failed: map[workQueueKey]int64{}, deletes: newNeedlessDeletes()}
 }
 
 func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
 		maps.DeleteFunc(checker.byProcess, func(p *process, _ map[objectName]*needlessWrites) bool { return p.ended })
+		maps.DeleteFunc(checker.failed, func(key workQueueKey, _ int64) bool { return key.process.ended })
 	}
 	checker.observeDelete(m, r)
 	answered := m.answered
@@ -84,13 +89,18 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	if d := answered.deployment(); d != nil && !answered.response.OK() {
 		checker.of(answered.process, nameOf(d.Ref)).failed = true
 	}
+	reconciled := answered.generic != nil && answered.queueKey.uid != ""
+	failure := checker.failed[answered.queueKey]
+	if reconciled && !answered.response.OK() {
+		checker.failed[answered.queueKey] = m.seq
+	}
 	if answered.update == nil {
 		return
 	}
 	checker.exercised++
 	counted := checker.of(answered.process, nameOf(answered.update.Ref))
-	afterFailure := counted.failed
-	counted.failed = !answered.response.OK()
+	afterFailure := counted.failed || reconciled && failure > counted.updated
+	counted.failed, counted.updated = !answered.response.OK(), m.seq
 	if counted.failed || afterFailure || !answered.changesNothing() {
 		if !counted.failed && counted.count == 0 { // the counts are empty, so nothing has to be stored
 			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))

@@ -131,6 +131,23 @@ func widget(h *historyBuilder) (o, config *history.Object) {
 	return o, h.apply("create", "", created)
 }
 
+// updateAfterFailures records 6 updates of a Widget that change nothing. Before each update, the process
+// fails to create a ConfigMap that the Widget with the given name controls.
+func updateAfterFailures(h *historyBuilder, owner string) {
+	o, _ := widget(h)
+	controller := o
+	if owner != o.Name {
+		controller = h.add(objectOf(widgets, owner, `{"spec":{}}`))
+	}
+	for range 6 {
+		created := controlled(objectOf(configMaps, "taken", `{"data":{}}`), "Widget", controller)
+		h.send("create", "", &created).answered(409)
+		step := h.send("update", "status", o)
+		step.made = o
+		step.answered(200)
+	}
+}
+
 func TestGenericControllers(t *testing.T) {
 	sets, wide := []kube.Controller{statefulSetController}, []kube.Controller{widgetController}
 	for _, test := range []struct {
@@ -255,6 +272,12 @@ func TestGenericControllers(t *testing.T) {
 				step.made = config
 				step.answered(200)
 			}
+		}}},
+		{check: "needless-writes", controllers: wide, testCase: testCase{name: "updates after failed creates for the same object", want: notFailed, build: func(h *historyBuilder) {
+			updateAfterFailures(h, "w")
+		}}},
+		{check: "needless-writes", controllers: wide, testCase: testCase{name: "updates after failed creates for another object", want: Fail, evidence: "sent 6 updates of widgets.example.com ns/w that changed nothing", build: func(h *historyBuilder) {
+			updateAfterFailures(h, "other")
 		}}},
 		{check: "needless-writes", controllers: wide, testCase: testCase{name: "dry runs", want: notFailed, build: func(h *historyBuilder) {
 			o, _ := widget(h)

@@ -72,8 +72,8 @@ type Values struct {
 	Namespace  string // Definition.Namespace
 	Replica    string // name of the replica, such as subject-0
 	Address    string // loopback address that only this replica uses, such as 127.66.1.3
-	Metrics    string // Address with the port 8080
-	Health     string // Address with the port 8081
+	Metrics    string // Address with the port 18080
+	Health     string // Address with the port 18081
 	// WebhookPort is a port that only this replica uses, and Webhook is Address with this port.
 	WebhookPort int
 	Webhook     string
@@ -87,8 +87,8 @@ type Values struct {
 // These are the ports in the fields Metrics and Health of [Values]. They are below the ephemeral
 // port range of Linux, so no client connection uses them.
 const (
-	metricsPort = 8080
-	healthPort  = 8081
+	metricsPort = 18080
+	healthPort  = 18081
 )
 
 // FieldError is an error about one field of a [Definition]. Path is the path of the field in a subject
