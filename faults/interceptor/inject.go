@@ -20,6 +20,8 @@ func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
+	x.held.Add(1)
+	defer x.held.Add(-1)
 	timer := x.clock.NewTimer(d)
 	defer timer.Stop()
 	for {

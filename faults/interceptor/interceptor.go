@@ -71,6 +71,7 @@ type Interceptor struct {
 	watchFaults   *hooks[WatchFault]
 	orderFaults   *hooks[OrderFault]
 	lastID        atomic.Uint64 // ID of the newest request; IDs begin at 1
+	held          atomic.Int64  // number of requests, responses and events that faults hold now
 	openStreams   openStreams
 	owners        *ownerIndex
 	skew          skewedClock
@@ -89,6 +90,10 @@ func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 		owners:        newOwnerIndex(),
 	}
 }
+
+// Held returns how many requests, responses and watch events wait because a fault holds them. It does
+// not count the messages of an [OrderFault], which hardly waits, and events behind a held event.
+func (i *Interceptor) Held() int { return int(i.held.Load()) }
 
 // Route says which replica of the controllers under test sent a request, and how the request
 // reaches the API server.

@@ -250,16 +250,26 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 			return ctx.Err()
 		}
 		waited = true
-		timer := s.clock.NewTimer(left)
-		select {
-		case <-timer.C():
-		case <-faults.superseded:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := s.hold(ctx, left, faults.superseded); err != nil {
+			return err
 		}
-		timer.Stop()
 	}
+}
+
+// hold waits for the time d, or until the registered faults have changed. It returns an error if ctx
+// ends first. Meanwhile, the event counts as held.
+func (s *stream) hold(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	s.held.Add(1)
+	defer s.held.Add(-1)
+	timer := s.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-changed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // awaitEventTurn waits until the registered faults let an event pass. It returns an error if the

@@ -101,6 +101,12 @@ func (s *Session) healAndWait(ctx context.Context) {
 	<-bounded.Done()
 }
 
+// waitSubjectSettled waits until the subject has written nothing for the time settle.quiet, while all its
+// watches were open and no fault held a message. It returns early if ctx ends.
+func (s *Session) waitSubjectSettled(ctx context.Context) {
+	s.monitor.waitStill(ctx, s.Clock, s.Scenario.Settle.Quiet, func() bool { return s.Environment.Interceptor.Held() > 0 })
+}
+
 // runSteps executes the workload steps of the scenario. A step may await a condition that is not met in
 // time, not even after the faults are healed. In this case runSteps ends the workload without an error.
 // The checks decide whether that is a violation.
@@ -114,6 +120,7 @@ func runSteps(ctx context.Context, s *Session) error {
 		Recorder:  s.Environment.Dispatcher,
 		Clock:     s.Clock,
 		Late:      s.healAndWait,
+		Settled:   s.waitSubjectSettled,
 	}, s.Scenario.Workload)
 	if errors.Is(err, workload.ErrUnmet) {
 		s.unmet = err

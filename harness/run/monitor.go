@@ -143,6 +143,21 @@ func (m *monitor) differsFromBaseline() bool {
 	return m.converged() && !m.endState.Reached()
 }
 
+// waitStill waits until three conditions hold for the duration d: the controllers under test send no
+// write, all their watches are open, and the callback busy returns false. It returns early if ctx ends.
+func (m *monitor) waitStill(ctx context.Context, clock clock.PassiveClock, d time.Duration, busy func() bool) {
+	before, start := -1, clock.Now()
+	m.waitUntil(ctx, func() bool {
+		m.mu.Lock()
+		writes := m.writes
+		m.mu.Unlock()
+		if writes != before || !m.watching() || busy() {
+			before, start = writes, clock.Now()
+		}
+		return clock.Since(start) >= d
+	})
+}
+
 // waitQuiet waits for the duration d. It returns true if the controllers under test (the subject)
 // have written nothing in this time. It returns false as soon as the subject writes, a recorded
 // object is no longer converged, or ctx ends.

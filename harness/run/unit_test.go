@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,6 +162,34 @@ func TestMonitorQuiet(t *testing.T) {
 					m.observe(test.record)
 				}
 			}
+		})
+	}
+}
+
+// TestMonitorStill checks what interrupts the time in which the subject must be still. This is a write, a
+// closed watch, or a message that a fault holds.
+func TestMonitorStill(t *testing.T) {
+	for name, disturb := range map[string]func(m *monitor, busy, watching *atomic.Bool){
+		"a write": func(m *monitor, _, _ *atomic.Bool) {
+			m.observe(&history.Record{Request: &history.Request{Verb: "create", Resource: "pods"}})
+		},
+		"a held message": func(_ *monitor, busy, _ *atomic.Bool) { busy.Store(true) },
+		"a closed watch": func(_ *monitor, _, watching *atomic.Bool) { watching.Store(false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var busy, watching atomic.Bool
+				watching.Store(true)
+				m := newMonitor()
+				m.watching = watching.Load
+				start := time.Now()
+				time.AfterFunc(time.Second, func() { disturb(m, &busy, &watching) })
+				time.AfterFunc(1500*time.Millisecond, func() { busy.Store(false); watching.Store(true) })
+				m.waitStill(t.Context(), clock.RealClock{}, 2*time.Second, busy.Load)
+				if took := time.Since(start); took < 3*time.Second || took > 4*time.Second {
+					t.Errorf("the subject was still after %s; want 2 s after the disturbance", took)
+				}
+			})
 		})
 	}
 }

@@ -112,7 +112,9 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 	for i := range steps {
 		steps[i].complete()
 		steps[i].completeAPIVersion(v.kinds)
-		v.step(fmt.Sprintf("%s[%d]", path, i), &steps[i])
+		at := fmt.Sprintf("%s[%d]", path, i)
+		v.step(at, &steps[i])
+		v.check(steps[i].Await == nil || steps[i].Await.Until != Settled, at+".await.until", "found settled; expected another condition, because only a step of the workload can await that the subject is settled")
 	}
 	return JoinErrors(v.errs...)
 }

@@ -38,6 +38,9 @@ func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 // Await waits until an object of the workload meets a condition. The controllers under test may also
 // create the object, such as a StatefulSet. If a step creates objects of the same kind, or if the
 // kind is one of the table of kinds, the scenario then needs the field operator.
+//
+// With the condition settled, the await is about the subject (the controllers under test) instead of an
+// object, and has no kind and no name.
 type Await struct {
 	Target
 	// Until is a word in the table of conditions, or a condition on fields of the object. A
@@ -62,6 +65,7 @@ const (
 	Complete  Until = "complete"  // The Deployment is available and every replica has the latest pod template.
 	Served    Until = "served"    // The Endpoints object of the Service has addresses, and all of them are ready.
 	Gone      Until = "gone"      // The object does not exist.
+	Settled   Until = "settled"   // For the time settle.quiet, the subject has sent no write, its watches were open, and no fault held a message.
 )
 
 // Target returns the object on which the operation acts. It returns false for a step that only
@@ -86,6 +90,9 @@ func (s Step) String() string {
 }
 
 func (a Await) String() string {
+	if a.Until == Settled {
+		return fmt.Sprintf("await settled within %s", a.Within)
+	}
 	return fmt.Sprintf("await %s %s within %s", a.Target, a.Until, a.Within)
 }
 
@@ -147,7 +154,7 @@ func (s Step) encodeNode() *node {
 // fields.
 //
 // An operation that supports only one kind gets that kind. An await without kind and name gets
-// the kind and the name of the operation's object.
+// the kind and the name of the operation's object, unless it awaits that the subject is settled.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {
@@ -155,7 +162,7 @@ func (s *Step) complete() {
 		}
 		s.Operation.complete()
 	}
-	if s.Await != nil && s.Await.Target == (Target{}) {
+	if s.Await != nil && s.Await.Target == (Target{}) && s.Await.Until != Settled {
 		if target, ok := s.Target(); ok {
 			s.Await.Target = target
 		}

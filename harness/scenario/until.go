@@ -131,6 +131,6 @@ func (v *validator) until(path string, await *Await) {
 		v.check(err == nil, path, "%v", err)
 		return
 	}
-	known := append(slices.Clip(await.Kind.row().untils), untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
+	known := append(slices.Clip(await.Kind.row().untils), Settled, untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
 	oneOf(v, path, await.Until, known...)
 }

@@ -26,6 +26,9 @@ import (
 func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func()) error {
 	bounded, cancel := u.within(ctx, await.Within, recordLate)
 	defer cancel()
+	if await.Until == scenario.Settled {
+		return u.awaitSettled(ctx, bounded, await.Within)
+	}
 	awaited, err := u.kind(await.Kind)
 	if err != nil {
 		return err
@@ -44,7 +47,7 @@ func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func
 			return ctx.Err()
 		case errors.Is(context.Cause(bounded), ErrUnmet):
 			return &unmetError{
-				object: history.Ref{Resource: awaited.Resource(), Namespace: awaited.namespace, Name: name},
+				object: &history.Ref{Resource: awaited.Resource(), Namespace: awaited.namespace, Name: name},
 				text:   fmt.Sprintf("%s: expected %s within %s, found %s", awaited.describe(name), await.Until, await.Within, state),
 			}
 		default:
@@ -54,21 +57,34 @@ func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func
 	return nil
 }
 
-// unmetError is the error of an await that timed out. It has the object that did not meet the
-// condition, and it wraps [ErrUnmet].
+// awaitSettled waits until the controllers under test are settled. The context bounded ends after the
+// time within, or when ctx does. In the first case, the error wraps [ErrUnmet].
+func (u *user) awaitSettled(ctx, bounded context.Context, within time.Duration) error {
+	u.Settled(bounded)
+	switch {
+	case bounded.Err() == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return &unmetError{text: fmt.Sprintf("the controllers under test were not settled within %s: they still write, have a closed watch, or a fault holds one of their messages", within)}
+}
+
+// unmetError is the error of an await that timed out. It wraps [ErrUnmet]. The object did not meet the
+// condition; it is nil if the await was not about an object.
 type unmetError struct {
-	object history.Ref
+	object *history.Ref
 	text   string
 }
 
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// unmetObject returns the object that did not meet its condition, if err is an unmetError. It
-// returns nil for any other error.
+// unmetObject returns the object that did not meet its condition, if err is an unmetError about an
+// object. It returns nil for any other error.
 func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
-		return &unmet.object
+		return unmet.object
 	}
 	return nil
 }

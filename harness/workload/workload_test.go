@@ -369,6 +369,45 @@ func TestAwaitLate(t *testing.T) {
 	}
 }
 
+// TestAwaitSettled verifies that a step waits until the controllers under test are settled. If they never
+// are, the step must fail without an object.
+func TestAwaitSettled(t *testing.T) {
+	for name, test := range map[string]struct {
+		settledAfter time.Duration
+		want         []string
+	}{
+		"in time": {10 * time.Second, []string{"0 begun", "0 done", "1 begun", "1 done"}},
+		"never":   {time.Hour, []string{"0 begun", "0 late", "0 failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorded := records{}
+				env := newEnv(fake.NewClientset(), &recorded)
+				env.Late = func(context.Context) { <-time.After(20 * time.Second) }
+				env.Settled = func(ctx context.Context) {
+					select {
+					case <-time.After(test.settledAfter):
+					case <-ctx.Done():
+					}
+				}
+				err := Run(t.Context(), env, steps(t, `
+  - create: {kind: Pod, name: one}
+    await: {until: settled, within: 20s}
+  - create: {kind: Pod, name: two}
+`))
+				var got []string
+				for _, step := range recorded {
+					got = append(got, fmt.Sprintf("%d %s", step.Index, step.Event))
+				}
+				last := recorded[len(recorded)-1]
+				if diff := cmp.Diff(test.want, got); diff != "" || errors.Is(err, ErrUnmet) != (name == "never") || last.Awaited != nil {
+					t.Errorf("error %v, awaited object %v, records (-want +got):\n%s", err, last.Awaited, diff)
+				}
+			})
+		})
+	}
+}
+
 func TestAwaitEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

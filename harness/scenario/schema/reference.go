@@ -84,8 +84,11 @@ func (p *page) await() {
 					of = append(of, string(kind.Kind))
 				}
 			}
-			if condition == string(scenario.Gone) {
+			switch scenario.Until(condition) {
+			case scenario.Gone:
 				of = []string{"all kinds"}
+			case scenario.Settled:
+				of = []string{"none"}
 			}
 			p.line("| `%s` | %s | %s |", condition, strings.Join(of, ", "), p.comments["Until="+condition])
 		}
