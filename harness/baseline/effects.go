@@ -95,6 +95,16 @@ func (o *Observer) effectsOn(key string) effects {
 	return effects{}
 }
 
+// Temporary reports whether the controllers under test created and deleted the object in each run of the
+// baseline, so that it did not exist at the end. If the object has a generated name, this holds for all
+// objects with which it counts together.
+func (b *Baseline) Temporary(object *history.Object) bool {
+	key := b.countsAs(stableKey(object))
+	e, err := parseEffects(key, b.Effects[key])
+	_, atEnd := b.End[key]
+	return err == nil && e != nil && e.created > 0 && e.created == e.deleted && !atEnd
+}
+
 // responsesTo returns the responses to creates and deletes of objects. These are the objects that count
 // together under the given key of the baseline.
 func (b *Baseline) responsesTo(key string, run *Observer) responses {

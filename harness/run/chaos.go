@@ -101,8 +101,8 @@ func (s *Session) healAndWait(ctx context.Context) {
 	<-bounded.Done()
 }
 
-// waitSubjectSettled waits until the subject has written nothing for the time settle.quiet, while all its
-// watches were open and no fault held a message. It returns early if ctx ends.
+// waitSubjectSettled waits until the subject has written nothing for the time settle.quiet. In this time,
+// its watches must be open, and no fault may hold a message. It returns early if ctx ends.
 func (s *Session) waitSubjectSettled(ctx context.Context) {
 	s.monitor.waitStill(ctx, s.Clock, s.Scenario.Settle.Quiet, func() bool { return s.Environment.Interceptor.Held() > 0 })
 }

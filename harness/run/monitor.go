@@ -143,8 +143,8 @@ func (m *monitor) differsFromBaseline() bool {
 	return m.converged() && !m.endState.Reached()
 }
 
-// waitStill waits until three conditions hold for the duration d: the controllers under test send no
-// write, all their watches are open, and the callback busy returns false. It returns early if ctx ends.
+// waitStill waits until the controllers under test have sent no write for the duration d. In this time,
+// their watches must be open, and the callback busy must return false. It returns early if ctx ends.
 func (m *monitor) waitStill(ctx context.Context, clock clock.PassiveClock, d time.Duration, busy func() bool) {
 	before, start := -1, clock.Now()
 	m.waitUntil(ctx, func() bool {
