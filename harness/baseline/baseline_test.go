@@ -213,7 +213,7 @@ func TestExtraEffects(t *testing.T) {
 	random := object("pods", "web-1", "1", `{}`)
 	random.GenerateName = "web-"
 	learnt := Combine([]*Observer{observed(requested(1, "create", first, 201), commit(history.Added, first))})
-	const found = `claims ns/c: found %s; expected 1 created, 0 deleted, 0 lost`
+	const found = `claims ns/c: found %s; expected 1 created, 0 deleted, 0 lost (%s too often)`
 	for name, test := range map[string]struct {
 		run  []any
 		want []string
@@ -227,10 +227,10 @@ func TestExtraEffects(t *testing.T) {
 		}},
 		"the subject replaced the object": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 200), commit(history.Deleted, first), requested(3, "create", second, 201), commit(history.Added, second),
-		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost")}},
+		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost", "created and deleted")}},
 		"the commit of the delete came before the response": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 200)[0], commit(history.Deleted, first), requested(2, "delete", first, 200)[1],
-		}, want: []string{fmt.Sprintf(found, "1 created, 1 deleted, 0 lost")}},
+		}, want: []string{fmt.Sprintf(found, "1 created, 1 deleted, 0 lost", "deleted")}},
 		"the subject deleted a terminating object again": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, terminating), requested(2, "delete", first, 200),
 		}},
@@ -239,10 +239,10 @@ func TestExtraEffects(t *testing.T) {
 		"an apply that changes": {run: []any{requested(1, "patch", first, 201), commit(history.Added, first), requested(2, "patch", first, 200)}},
 		"an apply creates again": {run: []any{
 			requested(1, "patch", first, 201), commit(history.Added, first), requested(2, "delete", first, 200), commit(history.Deleted, first), requested(3, "patch", second, 201), commit(history.Added, second),
-		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost")}},
+		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost", "created and deleted")}},
 		"a generated name": {run: []any{requested(1, "create", random, 201), commit(history.Added, random), requested(2, "delete", random, 200), commit(history.Deleted, random)},
-			want: []string{"pods ns/web-*: found 1 created, 1 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
-		"an object of no run": {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
+			want: []string{"pods ns/web-*: found 1 created, 1 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost (created and deleted too often)"}},
+		"an object of no run": {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost (created too often)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, extraEffects(learnt, observed(test.run...), false)); diff != "" {
@@ -273,14 +273,14 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 		"one too many, which is deleted again": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),
-		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"}},
+		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}},
 		"one too many because of an old view, which is deleted again": {stale: true, run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),
 		}},
 		"one too many because of an old view, which stays": {stale: true, run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
-		}, want: []string{"pods ns/web-*: found 2 created, 0 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"}},
+		}, want: []string{"pods ns/web-*: found 2 created, 0 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created too often)"}},
 		"a lost response": {run: []any{
 			lost, commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),

@@ -95,9 +95,8 @@ func (o *Observer) effectsOn(key string) effects {
 	return effects{}
 }
 
-// Temporary reports whether the controllers under test created and deleted the object in each run of the
-// baseline, so that it did not exist at the end. If the object has a generated name, this holds for all
-// objects with which it counts together.
+// Temporary reports whether the controllers under test always deleted an object that they created. It
+// then never existed at the end of a run of the baseline. Objects with a generated name count together.
 func (b *Baseline) Temporary(object *history.Object) bool {
 	key := b.countsAs(stableKey(object))
 	e, err := parseEffects(key, b.Effects[key])
@@ -257,8 +256,19 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts, staleViews bool) []D
 			to := b.responsesTo(key, run)
 			extra := slices.Concat(firstExtra(to.creates, extraCreates), firstExtra(to.deletes, extraDeletes))
 			slices.SortFunc(extra, func(a, b Response) int { return cmp.Compare(a.Seq, b.Seq) })
-			all = append(all, Difference{Text: fmt.Sprintf("%s: found %s; expected %s", key, got, want), Responses: extra})
+			all = append(all, Difference{Text: fmt.Sprintf("%s: found %s; expected %s (%s too often)", key, got, want, acts(extraCreates, extraDeletes)), Responses: extra})
 		}
 	}
 	return all
+}
+
+// acts says in words which of the two numbers of extra creates and deletes is positive.
+func acts(creates, deletes int) string {
+	switch {
+	case deletes <= 0:
+		return "created"
+	case creates <= 0:
+		return "deleted"
+	}
+	return "created and deleted"
 }

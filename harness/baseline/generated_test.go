@@ -39,7 +39,7 @@ func TestGeneratedNames(t *testing.T) {
 		},
 		"one too many": {
 			runs: [][]string{{"a-x"}, {"a-y"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z", "a-d"},
-			differences: []string{`secrets ns/a-*: found "2"; expected "1"`, "secrets ns/a-*: found 2 created, 0 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost"},
+			differences: []string{`secrets ns/a-*: found "2"; expected "1"`, "secrets ns/a-*: found 2 created, 0 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created too often)"},
 		},
 		"two generated parts":  {runs: [][]string{{"a-x-1"}, {"a-y-2"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z-3"}},
 		"no common part":       {runs: [][]string{{"x"}, {"y"}}, generated: []string{"secrets ns/*"}, found: []string{"z"}},
@@ -47,7 +47,7 @@ func TestGeneratedNames(t *testing.T) {
 		"a fixed name as well": {runs: [][]string{{"a-x", "a-fixed"}, {"a-y", "a-fixed"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z", "a-fixed"}},
 		"an object of one run, beside generated names": {
 			runs: [][]string{{"a-x"}, {"a-y", "late"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-z", "other"},
-			differences: []string{`secrets ns/other: found "1"; expected none`, "secrets ns/other: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"},
+			differences: []string{`secrets ns/other: found "1"; expected none`, "secrets ns/other: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost (created too often)"},
 		},
 		"only one run":           {runs: [][]string{{"a-x"}}, found: []string{"a-x"}},
 		"another number of them": {runs: [][]string{{"a-x"}, {"a-y", "a-z"}}, generated: []string{"secrets ns/a-*"}, found: []string{"a-1", "a-2", "a-3"}},

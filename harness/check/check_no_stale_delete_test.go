@@ -59,8 +59,8 @@ func (h *historyBuilder) deleted(o *history.Object) {
 	h.deliverGone(o)
 }
 
-// TestStaleDeleteOfTemporaryObject checks that a delete is no violation if the subject also creates and
-// deletes the object in the runs without faults.
+// TestStaleDeleteOfTemporaryObject checks a delete of an object that the subject also creates and deletes
+// without faults. It is no violation.
 func TestStaleDeleteOfTemporaryObject(t *testing.T) {
 	claimKey := claims + " ns/w-data"
 	for name, test := range map[string]struct {
