@@ -152,9 +152,9 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 // ControllerRevisions of a controller. It also leaves out nodes, leases, events, ended pods, and pods with a
 // generated name but without a controller.
 //
-// End also leaves out objects that the garbage collector must still delete. The collector starts to
-// watch the objects of a new custom resource about 30 s after the definition exists. A short run may
-// end before the collector deletes objects.
+// End also leaves out objects that the garbage collector must still delete. The collector may start to
+// watch the objects of a custom resource about 30 s after its definition exists. A short run may end
+// before the collector deletes objects.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
 	byUID := map[types.UID]*history.Object{}

@@ -29,7 +29,7 @@ var noWritesWhenSettledCheck = Check{
 	Property:         Liveness,
 	Scope:            general,
 	ExercisedWhen:    "The run converges, and then lasts for the quiet time of the scenario. At least one controller under test does not have the trait acts-by-time.",
-	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes. Without a contract, nothing says when the controller is done. Therefore, if no controller under test has a contract: a write in a quiet phase that is not the last one, because such a write makes the run wait for a new quiet phase; and each write of a process that still retries another request, one that the API server has refused at least twice in a row.",
+	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes. Without a contract, nothing says when the controller is done. Therefore, if no controller under test has a contract: a write in a quiet phase that is not the last one, because such a write makes the run wait for a new quiet phase; a write after the quiet time, because the run may end then; and each write of a process that still retries another request, one that the API server has refused at least twice in a row.",
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,
 }
@@ -96,6 +96,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 			checker.exercised++
 		}
 		checker.quiet = false
+	case !checker.contract && checker.quiet && m.now-checker.since > checker.quietTime: // the run decided before that the subject was quiet
 	case !checker.quiet || m.now-checker.since-m.stalls.since(checker.since, machine, m.processOf(r)) <= checker.grace:
 	case r.Commit != nil && checker.refusals.writes.to(&r.Commit.Object.Ref): // the commit of a write of the subject
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:

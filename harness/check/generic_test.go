@@ -300,6 +300,12 @@ func TestGenericControllers(t *testing.T) {
 			h.send("update", "status", o).answered(200)
 			h.wait(time.Second)
 		}}},
+		{check: "no-writes-when-settled", controllers: wide, testCase: testCase{name: "writes a status after the quiet time, before the run ends", want: Pass, build: func(h *historyBuilder) {
+			o, _ := widget(h)
+			h.phase(history.PhaseQuiet)
+			h.wait(testSettings.Quiet + time.Millisecond)
+			h.send("update", "status", o).answered(200)
+		}}},
 		{check: "no-writes-when-settled", controllers: wide, testCase: testCase{name: "writes a status, whose commit comes after the grace time", want: Fail, evidence: "sent update widgets.example.com ns/w", build: func(h *historyBuilder) {
 			o, _ := widget(h)
 			h.phase(history.PhaseQuiet)

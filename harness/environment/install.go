@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -80,14 +79,7 @@ func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper,
 	if gvk.Kind != "CustomResourceDefinition" {
 		return nil
 	}
-	const interval = 20 * time.Millisecond
-	return cluster.Poll(ctx, interval, "CustomResourceDefinition "+o.GetName()+" to be Established", func(ctx context.Context) error {
-		found, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return established(found)
-	})
+	return cluster.AwaitEstablished(ctx, resource, o.GetName())
 }
 
 // createNamespace creates the named namespace for objects of the program under test, unless that
@@ -98,22 +90,6 @@ func (e *Environment) createNamespace(ctx context.Context, name string) error {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
 	return nil
-}
-
-// established returns nil if a CustomResourceDefinition has the condition Established=True. The API
-// server then serves its custom resources. Otherwise, the error contains the current conditions.
-func established(definition *unstructured.Unstructured) error {
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Established" && fields["status"] == "True" {
-			return nil
-		}
-		if fields["type"] == "NamesAccepted" && fields["status"] == "False" {
-			return fmt.Errorf("the API server does not accept the names of CustomResourceDefinition %s: %v", definition.GetName(), fields["message"])
-		}
-	}
-	return fmt.Errorf("CustomResourceDefinition %s has the conditions %v; expected Established=True", definition.GetName(), conditions)
 }
 
 // withAccount returns a copy of a RoleBinding or ClusterRoleBinding whose only subject is account.

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -211,11 +212,17 @@ func (o *Options) checkWorkload() error {
 // controlPlane returns the options with which the run starts its control plane, such as the
 // number of nodes.
 func (o *Options) controlPlane() providers.Options {
+	definition := o.Target.Definition()
+	var definitions []*unstructured.Unstructured
+	if definition != nil {
+		definitions = definition.CustomResources()
+	}
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
 		Pods:          o.Scenario.PodsMax(),
 		Controllers:   kube.Known(o.Scenario.Controllers()),
-		Volumes:       o.Target.Definition() != nil,
+		Volumes:       definition != nil,
+		Definitions:   definitions,
 		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
 		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
 		UpstreamDir:   o.UpstreamDir,

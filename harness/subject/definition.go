@@ -154,6 +154,15 @@ func Command(path string, args ...string) (Target, error) {
 // targets. The caller must not change the definition.
 func (t Target) Definition() *Definition { return t.definition }
 
+// CustomResources returns the CustomResourceDefinitions in Objects. It leaves out those with a conversion
+// webhook, because its address is only known when a replica starts.
+func (d *Definition) CustomResources() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(d.Objects), func(o *unstructured.Unstructured) bool {
+		strategy, _, _ := unstructured.NestedString(o.Object, "spec", "conversion", "strategy")
+		return o.GetKind() != "CustomResourceDefinition" || strategy == "Webhook"
+	})
+}
+
 // GrantsAll reports whether the replicas get all RBAC permissions. They do if Objects contains no
 // role binding.
 func (d *Definition) GrantsAll() bool {

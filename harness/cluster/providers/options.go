@@ -3,6 +3,7 @@ package providers
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -29,6 +30,10 @@ type Options struct {
 	// Volumes creates a default StorageClass with simulated volumes. Only embedded clusters use
 	// this option.
 	Volumes bool
+	// Definitions are CustomResourceDefinitions that exist before kube-controller-manager starts. Its
+	// garbage collector notices kinds that are defined later only after about 30 s. Only embedded
+	// clusters use this option.
+	Definitions []*unstructured.Unstructured
 	// Dir is an existing directory for the cluster's data and credentials. LogDir is an existing
 	// directory for the logs of the components.
 	Dir, LogDir string

@@ -111,6 +111,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 		PodStopDelay:  o.PodStopDelay,
 		Controllers:   o.Controllers,
 		Volumes:       o.Volumes,
+		Definitions:   o.Definitions,
 		Dir:           o.Dir,
 		LogDir:        o.LogDir,
 		AuditLog:      o.AuditLog,

@@ -18,7 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -51,12 +54,13 @@ func TestMain(m *testing.M) {
 const startDelay = 300 * time.Millisecond
 
 func TestCluster(t *testing.T) {
-	c, dir := startCluster(t, Options{Nodes: 2, PodStartDelay: startDelay})
+	c, dir := startCluster(t, Options{Nodes: 2, PodStartDelay: startDelay, Definitions: []*unstructured.Unstructured{widgetDefinition()}})
 	admin := clientFor(t, c, cluster.Admin)
 	t.Run("is ready", func(t *testing.T) { testReady(t, c, admin) })
 	t.Run("the subject has no permissions", func(t *testing.T) { testSubjectPermissions(t, clientFor(t, c, cluster.Subject)) })
 	t.Run("anonymous requests are rejected", func(t *testing.T) { testAnonymous(t, c) })
 	t.Run("pod lifecycle", func(t *testing.T) { testPodLifecycle(t, admin) })
+	t.Run("custom resources have garbage collection", func(t *testing.T) { testCustomResource(t, c, admin) })
 	t.Run("finalizers delay deletion", func(t *testing.T) { testFinalizer(t, admin) })
 	t.Run("namespaces can be deleted", func(t *testing.T) { testNamespace(t, admin) })
 	t.Run("a hanging component is unhealthy", func(t *testing.T) { testHang(t, c) })
@@ -86,6 +90,44 @@ func testReady(t *testing.T, c *Cluster, admin kubernetes.Interface) {
 	if err != nil || version.GitVersion != KubernetesVersion {
 		t.Errorf("server version %v (error %v), want %s", version, err, KubernetesVersion)
 	}
+}
+
+// widgetDefinition returns the CustomResourceDefinition of Widgets, which may have any fields.
+func widgetDefinition() *unstructured.Unstructured {
+	schema := map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": schema}},
+		},
+	}}
+}
+
+// testCustomResource checks that the API server serves the resources of Options.Definitions. The garbage
+// collector must delete what belongs to a deleted custom resource.
+func testCustomResource(t *testing.T, c *Cluster, admin kubernetes.Interface) {
+	client, err := dynamic.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace(metav1.NamespaceDefault)
+	widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "w"}}}
+	if widget, err = widgets.Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	maps := admin.CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: widget.GetUID()}
+	if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "w", OwnerReferences: []metav1.OwnerReference{owner}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := widgets.Delete(t.Context(), "w", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ConfigMap of the Widget is deleted", func() bool {
+		_, err := maps.Get(t.Context(), "w", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 func testSubjectPermissions(t *testing.T, subject kubernetes.Interface) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
@@ -27,6 +28,9 @@ type Options struct {
 	// Volumes creates a default StorageClass whose PersistentVolumes are only API objects. Simulated
 	// kubelets then also retry what a webhook has refused; see [kubeletRetries].
 	Volumes bool
+	// Definitions are CustomResourceDefinitions that exist before kube-controller-manager starts. Its
+	// garbage collector notices kinds that are defined later only after about 30 s.
+	Definitions []*unstructured.Unstructured
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string

@@ -137,16 +137,22 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	for _, client := range []struct {
 		endpoint  string // path for which the API server must return status 200 before the component starts
 		component component
+		before    func(context.Context) error // called before the component starts; may be nil
 	}{
 		// kube-scheduler and KWOK retry until the API server is ready.
-		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity)},
-		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
+		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity), nil},
+		{"/livez/ping", kwokComponent(c.layout, c.binaries), nil},
 		// kube-controller-manager exits if the API server is not healthy within 10 s,
 		// which can happen on a busy machine.
-		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts)},
+		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts), func(ctx context.Context) error { return c.createDefinitions(ctx, opts.Definitions) }},
 	} {
 		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.endpoint)); err != nil {
 			return err
+		}
+		if client.before != nil {
+			if err := client.before(ctx); err != nil {
+				return err
+			}
 		}
 		if err := c.launch(ctx, client.component); err != nil {
 			return err
