@@ -213,8 +213,11 @@ func (b *Baseline) Validate() error {
 	if b.Runs < 1 {
 		errs = append(errs, fmt.Errorf("field runs: found %d; expected at least 1", b.Runs))
 	}
-	if len(b.End) == 0 {
-		errs = append(errs, errors.New("field end (the objects at the end of a run): found no objects; expected at least one"))
+	switch {
+	case b.End == nil:
+		errs = append(errs, errors.New("field end (the objects at the end of a run): found no value; expected the objects, or {} if the workload deletes all"))
+	case len(b.End)+len(b.Effects) == 0:
+		errs = append(errs, errors.New("fields end and effects: found no objects; expected a workload in which there is an object at the end, or in which the subject creates one"))
 	}
 	for i, resource := range b.Written {
 		if !resourceName.MatchString(resource) || slices.Index(b.Written, resource) < i {

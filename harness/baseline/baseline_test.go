@@ -381,13 +381,21 @@ func TestFile(t *testing.T) {
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("baseline (-want +got):\n%s", diff)
 	}
+	empty := &Baseline{Scenario: "x", Runs: 1, Written: []string{"claims"}, End: Facts{}, Effects: Facts{"claims ns/c": "1 created, 1 deleted, 0 lost"}}
+	if err := empty.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := Read(path); err != nil || len(read.End) != 0 {
+		t.Errorf("a workload that deletes all objects: %v, error %v; want a baseline without objects at the end", read, err)
+	}
 	for text, want := range map[string]string{
 		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
 		"format: 3\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
+		"format: 3\nscenario: x\nruns: 1\nend: {}\nwritten: []\n":                                             "fields end and effects: found no objects; expected a workload in which there is an object at the end, or in which the subject creates one",
 		"format: 3\nscenario: x\nruns: 1\nwritten: [pods, pods]\nend: {a: \"1\"}\n":                           "field written[1]: found \"pods\"; expected a resource such as pods or replicasets.apps/status, and each resource once",
 		"format: 3\nscenario: x\nend: {a: \"1\"}\n":                                                           "field runs: found 0; expected at least 1",
-		"format: 3\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no objects; expected at least one",
+		"format: 3\nscenario: x\nruns: 1\n":                                                                   "field end (the objects at the end of a run): found no value; expected the objects, or {} if the workload deletes all",
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 		"format: 3\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
@@ -395,7 +403,7 @@ func TestFile(t *testing.T) {
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                  `field written: found no value; expected a list of resources, such as pods; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nend: {a: 4}\n":                                                                            `expected a baseline, as "gauntlet baseline" writes it: entry "a": found 4; expected a text in double quotes`,
 		"format: 3\nend: {a: [1]}\n":                                                                          `expected a baseline, as "gauntlet baseline" writes it: entry "a": found [1]; expected a text in double quotes`,
-		"format: 3\n":                                                                                         "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no objects; expected at least one",
+		"format: 3\n":                                                                                         "field scenario: found no value; expected the name of a scenario; field runs: found 0; expected at least 1; field end (the objects at the end of a run): found no value; expected the objects, or {} if the workload deletes all",
 		"":                                                                                                    `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
 		"null\n":                                                                                              `found no fields; expected a baseline, as "gauntlet baseline" writes it`,
 		"# x\n---\nformat: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n---\nformat: 3\n":                        "found a second YAML document; expected one document per file",

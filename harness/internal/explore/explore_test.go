@@ -360,7 +360,7 @@ func TestDamagedState(t *testing.T) {
 	(&fakeRuns{t: t}).explore(t.Context(), dir)
 	for _, test := range []struct{ file, old, damaged, want string }{
 		{"plan.json", `(?s)"baseline": \{.*\n  \},\n  "places"`, `"baseline": null, "places"`, "plan.json: field baseline: found no value"},
-		{"plan.json", `(?s)"end": \{.*?\}`, `"end": {}`, "plan.json: field baseline: field end (the objects at the end of a run): found no objects"},
+		{"plan.json", `(?s)"end": \{.*?\}`, `"end": {}`, "plan.json: field baseline: fields end and effects: found no objects"},
 		{"plan.json", `"runs": 2`, `"runs": -5`, "plan.json: field baseline: field runs: found -5"},
 		{"plan.json", `"runs": 2`, `"runs": 3`, "plan.json: found the plan of a search with --baseline=3; expected --baseline=2; choose another directory with --dir"},
 		{"plan.json", `"places": \[`, `"places": [null, `, `plan.json: field places[0].action: found ""; expected crash, `},
