@@ -14,7 +14,7 @@ import (
 // It skips a create for an owner that was never in the cache of the process.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
-	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache and its own creates that it has not yet observed.",
+	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache, and its own creates and adoptions that it has not yet observed.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
@@ -32,9 +32,9 @@ var notAboveDesiredCheck = Check{
 // awaits no response.
 //
 // The sum does not include pods that the owner gained since the process was idle, but that this
-// process did not create. Examples are adopted pods, pods that a former leader created, and pods
-// of creates without a response. The process may have decided on the create before it received
-// the event of such a pod.
+// process did not create or adopt. Examples are pods that a former leader created, and pods of creates
+// without a response. The process may have decided on the create before it received the event of
+// such a pod.
 //
 // A successful create counts until the process observes its pod, however late the watch is. A
 // ReplicaSet controller waits until it has observed its own writes (contract ReplicaSet 1).
@@ -54,15 +54,16 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	checker.exercised++
 	state := c.ownerState
 	desired := state.createBound.sinceIdle.high
-	pods := state.podCounts.replicas + state.creates.outstanding() - state.noLongerAwaited() - state.gained.total()
+	adopted := state.adoptedUnseen()
+	pods := state.podCounts.replicas + adopted + state.creates.outstanding() - state.noLongerAwaited() - state.gained.total()
 	if pods <= desired {
 		checker.checkExpired(m, state, pods, desired)
 		return
 	}
 	describe := func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted): %d active pods in its cache, plus %d earlier creates not yet observed, plus this create, minus %d pods that the process may not have counted; etcd has %d active pods",
-				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, state.noLongerAwaited()+state.gained.total(), m.committed.podCountsOf(state.uid).replicas),
+			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted): %d active pods in its cache, plus %d adopted pods and %d earlier creates not yet observed, plus this create, minus %d pods that the process may not have counted; etcd has %d active pods",
+				state.name(), state.process.name, pods, desired, state.podCounts.replicas, adopted, state.creates.outstanding()-1, state.noLongerAwaited()+state.gained.total(), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),
 			At:       m.now,

@@ -8,6 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// adoptedOrphans delivers a ReplicaSet of three replicas and two orphans, which the process then adopts.
+// The cache still shows the pods without a controller.
+func adoptedOrphans(h *historyBuilder) (rs *history.Object, orphans []*history.Object) {
+	rs = deliveredReplicaSet(h, 3)
+	for range 2 {
+		o := h.pod(nil, "web")
+		h.deliver(o)
+		orphans = append(orphans, o)
+	}
+	h.wait(3 * time.Second)
+	h.readLive(rs)
+	for _, o := range orphans {
+		h.adopt(o, rs).answered(200)
+	}
+	return rs, orphans
+}
+
+// createAfterAdoption records that the process creates n pods after it has adopted two.
+func createAfterAdoption(h *historyBuilder, n int) {
+	rs, _ := adoptedOrphans(h)
+	h.createAll(rs, n)
+}
+
 func TestNotAboveDesired(t *testing.T) {
 	runTestCases(t, "not-above-desired", []testCase{
 		{name: "creates up to spec.replicas", want: Pass, build: func(h *historyBuilder) {
@@ -17,6 +40,22 @@ func TestNotAboveDesired(t *testing.T) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 5)...)
 			h.create(rs)
+		}},
+		{name: "creates what is missing besides adopted pods", want: Pass, build: func(h *historyBuilder) { createAfterAdoption(h, 1) }},
+		{name: "does not count the pods that it has adopted", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted): 0 active pods in its cache, plus 2 adopted pods and ", build: func(h *historyBuilder) {
+			createAfterAdoption(h, 3)
+		}},
+		{name: "an adopted pod fails, observed before the create", want: Pass, build: func(h *historyBuilder) {
+			rs, orphans := adoptedOrphans(h)
+			h.deliver(h.failPod(orphans[0]))
+			h.createAll(rs, 2)
+		}},
+		{name: "does not count adopted pods that it has observed", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted)", build: func(h *historyBuilder) {
+			rs, orphans := adoptedOrphans(h)
+			for _, o := range orphans {
+				h.deliver(h.commit(history.Modified, controlled(*o, "ReplicaSet", rs)))
+			}
+			h.creates(rs, 2)
 		}},
 		{name: "creates one more before it observes all", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)

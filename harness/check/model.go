@@ -482,6 +482,10 @@ type ownerState struct {
 	// outstanding. This ownerState cannot change any more, so the model deletes it.
 	closed bool
 
+	// adopted contains the pods that the process has adopted for this owner, and that have not changed
+	// in the cache since. The value is the cached version of the pod, in which it has no controller.
+	adopted map[types.UID]history.Version
+
 	creates outstandingCalls // outstanding creates of the owner's pods
 	deletes outstandingCalls // outstanding deletes of the owner's pods
 

@@ -37,6 +37,7 @@ func newOwnerState(p *process, uid types.UID) *ownerState {
 	return &ownerState{
 		process:              p,
 		uid:                  uid,
+		adopted:              map[types.UID]history.Version{},
 		creates:              newOutstandingCalls(),
 		deletes:              newOutstandingCalls(),
 		observedBeforeAnswer: map[types.UID]bool{},
@@ -215,6 +216,40 @@ func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.extraObserved-len(state.observedBeforeAnswer)))
 }
 
+// adoptedUnseen returns how many active pods the process has adopted for the owner before its cache shows
+// it. A controller adopts pods before it compares their number with spec.replicas, so it counts these
+// pods.
+func (state *ownerState) adoptedUnseen() int {
+	state.observeAdopted()
+	if state.selectorChanged {
+		return 0
+	}
+	n := 0
+	for uid := range state.adopted {
+		if state.process.view.pods[uid].Active {
+			n++
+		}
+	}
+	return n
+}
+
+// observeAdopted forgets the adopted pods that have changed in the cache since their adoption. It
+// returns how many of them the owner now controls, and are active.
+func (state *ownerState) observeAdopted() (observed int) {
+	pods := state.process.view.pods
+	maps.DeleteFunc(state.adopted, func(uid types.UID, version history.Version) bool {
+		p := pods[uid]
+		if p != nil && p.Version == version {
+			return false
+		}
+		if p != nil && p.Active && p.Controller.UID == state.uid {
+			observed++
+		}
+		return true
+	})
+	return observed
+}
+
 // possiblyUncounted returns how many of the owner's cached pods may have arrived after the last
 // decision of the process.
 //
@@ -234,7 +269,7 @@ func (state *ownerState) update(change change, at time.Duration) {
 	state.forgetExtraObserved(at)
 	created := state.observeNewPods(change.newPods, at)
 	if state.synced {
-		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
+		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created-state.observeAdopted()))
 		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
 	}
 	if state.synced && o == nil {

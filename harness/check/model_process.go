@@ -157,6 +157,9 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	switch {
 	case c.verb == callAdoptOrRelease && c.generic == nil && r.OK() && c.pod != nil && c.ownershipChange.adopts:
 		p.adopted[c.pod.UID] = c.ownershipChange.owner
+		if c.ownerState != nil {
+			c.ownerState.adopted[c.pod.UID] = c.pod.Version
+		}
 	case c.verb == callReadOwner && r.OK() && r.Object != nil:
 		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
 		p.recordLiveRead(r.Object, at)
