@@ -17,7 +17,14 @@ type effects struct {
 	created int // how often the controllers under test created an object with this name
 	deleted int // how often the controllers under test deleted an object with this name
 	lost    int // how often an object with this name disappeared although the controllers under test had not deleted it
+	// temporary is how often the controllers under test deleted an object that they had created after
+	// one of the faults in StaleViewFaults fired. It is not part of the text.
+	temporary int
 }
+
+// StaleViewFaults lists the faults that make the caches of a controller older than they can be without
+// faults.
+var StaleViewFaults = []string{"watch-delay", "watch-stall", "watch-skip", "stale-list"}
 
 // responses has the responses to the creates and deletes of an object, in the order of the history. The
 // API server executed these requests.
@@ -54,7 +61,7 @@ func parseEffects(key, value string) (*effects, error) {
 	}
 	var e effects
 	if n, err := fmt.Sscanf(value, effectsFormat, &e.created, &e.deleted, &e.lost); n != 3 || err != nil || e.String() != value || min(e.created, e.deleted, e.lost) < 0 {
-		return nil, fmt.Errorf("effects: %s: found %q; expected numbers such as %q, or %q", key, value, effects{1, 0, 0}, Any)
+		return nil, fmt.Errorf("effects: %s: found %q; expected numbers such as %q, or %q", key, value, effects{created: 1}, Any)
 	}
 	return &e, nil
 }
@@ -187,6 +194,9 @@ func (o *Observer) answer(w *write, r *history.Response) {
 		if w.generated && !r.OK() {
 			o.effectsOf(w.key).lost++
 		}
+		if r.Object != nil && o.staleViews {
+			o.createdStale[r.Object.UID] = true
+		}
 		if created := r.Object; created != nil && o.live[created.Ref.String()] == nil && !o.gone[created.UID] {
 			o.unobserved[created.Ref.String()] = w.key
 		}
@@ -202,6 +212,9 @@ func (o *Observer) answer(w *write, r *history.Response) {
 			o.deletes[w.uid] = true
 		}
 		o.effectsOf(w.key).deleted++
+		if o.createdStale[w.uid] {
+			o.effectsOf(w.key).temporary++
+		}
 	}
 }
 
@@ -227,10 +240,11 @@ func (o *Observer) Effects() Facts {
 // controllers under test. For example, a user or a node may have deleted that object. Among objects
 // with generated names, a delete is not extra if it removes such a replacement.
 //
-// With staleViews true, the controllers under test acted on old views because of a fault. A temporary
-// object is then not extra: they could not know that they did not need the object, and deleted it later.
-// An object with a fixed name is only temporary if it does not exist at the end.
-func (b *Baseline) ExtraEffects(run *Observer, found Facts, staleViews bool) []Difference {
+// If one of the faults in [StaleViewFaults] fired, the controllers under test may have acted on old views.
+// A temporary object is then not extra: they could not know that they did not need the object, and
+// deleted it later. An object with a fixed name is temporary if it does not exist at the end, or if they
+// created it after the fault.
+func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		got, err := parseEffects(key, found[key])
@@ -249,7 +263,10 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts, staleViews bool) []D
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); staleViews && temporary > 0 && (HasGeneratedName(key) || got.created == got.deleted) {
+		if temporary := min(extraCreates, extraDeletes); run.staleViews && temporary > 0 {
+			if !HasGeneratedName(key) && got.created != got.deleted {
+				temporary = min(temporary, run.effectsOn(key).temporary)
+			}
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {

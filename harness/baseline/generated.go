@@ -165,7 +165,7 @@ func sum(a, b string) string {
 	if errA != nil || errB != nil || first == nil || second == nil {
 		return Any
 	}
-	return effects{first.created + second.created, first.deleted + second.deleted, first.lost + second.lost}.String()
+	return effects{created: first.created + second.created, deleted: first.deleted + second.deleted, lost: first.lost + second.lost}.String()
 }
 
 // isNamed reports whether an object counts under its own name, which the baseline has. The name may be

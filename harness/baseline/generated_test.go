@@ -61,7 +61,7 @@ func TestGeneratedNames(t *testing.T) {
 			if diff := cmp.Diff(test.generated, learnt.Generated); diff != "" {
 				t.Errorf("generated names (-want +got):\n%s", diff)
 			}
-			got := slices.Concat(learnt.Differences(found, false), extraEffects(learnt, found, false))
+			got := slices.Concat(learnt.Differences(found, false), extraEffects(learnt, found))
 			if diff := cmp.Diff(test.differences, got); diff != "" {
 				t.Errorf("differences (-want +got):\n%s", diff)
 			}

@@ -35,7 +35,10 @@ type Observer struct {
 	written    []string              // resources that the controllers under test write
 	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
 	responses  map[string]*responses // the responses that counts is about, by the same key
-	deletes    map[types.UID]bool    // UIDs of the objects that the controllers under test deleted and that still exist
+	staleViews bool                  // true if one of the faults in StaleViewFaults fired
+	// createdStale has the UIDs of the objects that the controllers under test created since then.
+	createdStale map[types.UID]bool
+	deletes      map[types.UID]bool // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a create or delete request that the controllers under test sent.
@@ -51,7 +54,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, createdStale: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -62,6 +65,8 @@ func (o *Observer) Observe(r *history.Record) {
 		o.start = *r.Start
 	case r.Commit != nil:
 		o.commit(r.Commit)
+	case r.Fault != nil && r.Fault.Event == history.FaultFired && slices.Contains(StaleViewFaults, r.Fault.Name):
+		o.staleViews = true
 	case r.Request != nil && r.Request.IsWrite():
 		o.send(r.Request)
 	case r.Response != nil && o.writes[r.Response.ID] != nil:

@@ -91,9 +91,9 @@ func repeatable(r *history.Request) bool {
 	case "get", "list":
 		return r.Resource != "" && !history.IsBookkeeping(r.Resource)
 	case "create":
-		return r.IsWrite() && r.ObjectName() != "" && (r.Object == nil || r.Object.GenerateName == "")
+		return (r.IsWrite() || r.IsDryRun()) && r.ObjectName() != "" && (r.Object == nil || r.Object.GenerateName == "")
 	}
-	return r.IsWrite()
+	return r.IsWrite() || r.IsDryRun()
 }
 
 // count counts a request. It reports a violation if the process has sent this request more than

@@ -2,7 +2,6 @@ package check
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -25,7 +24,7 @@ var noExtraEffectsCheck = Check{
 	Property:      Safety,
 	Scope:         general,
 	ExercisedWhen: "The subject creates or deletes an object in a run that has a baseline, that is, saved results of runs without faults.",
-	Ignores: "Runs without a baseline. Objects with a generated name, if a controller under test has a contract: the checks of the contract count its pods. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted, or a pod that has ended. Objects that the subject created and deleted again, if one of these faults fired: " + strings.Join(staleViewFaults, ", ") + ". " +
+	Ignores: "Runs without a baseline. Objects with a generated name, if a controller under test has a contract: the checks of the contract count its pods. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted, or a pod that has ended. Objects that the subject created and deleted again, if one of these faults fired: " + strings.Join(baseline.StaleViewFaults, ", ") + ". " +
 		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(desiredStateFaults, ", ") + ".",
 	NeedsBaseline: true,
 	New:           newNoExtraEffectsChecker,
@@ -42,23 +41,14 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 // compareEffects finds the objects that the controllers under test created or deleted more often
 // than in the baseline. The first result is the number of objects that it compared. The second
 // describes each object that was created or deleted too often.
-func compareEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference) {
+func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []baseline.Difference) {
 	found := b.EffectsOf(run)
-	return len(found), b.ExtraEffects(run, found, staleViews(fired))
+	return len(found), b.ExtraEffects(run, found)
 }
 
 // compareNamedEffects is like compareEffects, without objects that have generated names.
-func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []baseline.Difference) {
+func compareNamedEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []baseline.Difference) {
 	found := b.EffectsOf(run)
 	maps.DeleteFunc(found, func(key, _ string) bool { return baseline.HasGeneratedName(key) })
-	return len(found), b.ExtraEffects(run, found, staleViews(fired))
-}
-
-// staleViewFaults lists the faults that make the caches of a controller older than they can be without
-// faults.
-var staleViewFaults = []string{"watch-delay", "watch-stall", "watch-skip", "stale-list"}
-
-// staleViews reports whether one of the given faults is in the list staleViewFaults.
-func staleViews(fired []string) bool {
-	return slices.ContainsFunc(fired, func(fault string) bool { return slices.Contains(staleViewFaults, fault) })
+	return len(found), b.ExtraEffects(run, found)
 }

@@ -116,7 +116,7 @@ func (checker *noLostUpdateChecker) Observe(m *Model, r *history.Record) {
 	switch {
 	case r.Commit != nil && !history.IsBookkeeping(r.Commit.Object.Resource):
 		checker.commit(m, r.Commit)
-	case r.Request != nil && r.Request.IsWrite() && !strings.Contains(r.Request.Query, "dryRun="):
+	case r.Request != nil && r.Request.IsWrite():
 		checker.sent(m, r.Request)
 	case r.Response != nil && checker.writes[r.Response.ID] != nil:
 		w := checker.writes[r.Response.ID]

@@ -171,7 +171,7 @@ func holdsData(resource string) bool {
 // change its finalizers. The check no-stale-delete must remember these requests. See holdsData.
 func mayAffectData(r *history.Request) bool {
 	switch {
-	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
+	case !r.IsWrite():
 		return false
 	case r.Verb == "delete" || r.Verb == "create":
 		return r.Subresource == "" && r.ObjectName() != "" && holdsData(r.Resource)

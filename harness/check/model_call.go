@@ -319,7 +319,7 @@ type objectUpdate struct {
 // updateOf describes the update that a request makes. It returns nil for other verbs, for
 // updates of pods, and for dry runs.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
-	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource || strings.Contains(r.Query, "dryRun=") {
+	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource || r.IsDryRun() {
 		return nil
 	}
 	u := &objectUpdate{Ref: r.Object.Ref}

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -104,7 +103,7 @@ func (d *needlessDeletes) receive(process string, o *history.Object) {
 
 // send notes a delete of an object that the process has received with a deletionTimestamp.
 func (d *needlessDeletes) send(seq int64, r *history.Request) {
-	if r.Verb != "delete" || r.Subresource != "" || strings.Contains(r.Query, "dryRun=") {
+	if r.Verb != "delete" || r.Subresource != "" || r.IsDryRun() {
 		return
 	}
 	name := objectName{resource: r.Resource, namespace: r.Namespace, name: r.Name}

@@ -1,6 +1,9 @@
 package history
 
-import "path"
+import (
+	"path"
+	"strings"
+)
 
 // This file contains helpers for code that selects records by name, owner or verb.
 
@@ -39,16 +42,19 @@ func (r *Request) ObjectName() string {
 // Old versions of client-go set this annotation.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
+// IsDryRun reports whether the API server only validates the request, and commits nothing.
+func (r *Request) IsDryRun() bool { return strings.Contains(r.Query, "dryRun=") }
+
 // IsWrite reports whether the request creates, changes or deletes an object. It returns false for
 // writes of events, access reviews and leases, which a controller may send at any time. A ConfigMap
-// or Endpoints object that serves as a lease counts as a lease.
+// or Endpoints object that serves as a lease counts as a lease. IsWrite also returns false for a dry run.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 	default:
 		return false
 	}
-	if r.Object != nil && r.Object.IsLeaderLock() {
+	if r.IsDryRun() || r.Object != nil && r.Object.IsLeaderLock() {
 		return false
 	}
 	return r.Resource != "" && !IsBookkeeping(r.Resource)
