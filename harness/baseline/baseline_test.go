@@ -255,7 +255,7 @@ func TestExtraEffects(t *testing.T) {
 // staleView is the record of a fault that makes caches old.
 var staleView = &history.Record{Fault: &history.Fault{Name: "stale-list", Event: history.FaultFired}}
 
-// TestTemporaryObjects checks which extra creates and deletes of an object with a fixed name are permitted
+// TestTemporaryObjects checks extra creates and deletes of an object with a fixed name. Some are permitted
 // after a fault that makes caches old. The baseline contains one create of a claim.
 func TestTemporaryObjects(t *testing.T) {
 	first, second, third := object("claims", "c", "1", `{}`), object("claims", "c", "2", `{}`), object("claims", "c", "3", `{}`)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -97,6 +98,8 @@ type fakeRuns struct {
 	stuck map[string]bool
 	// different has the faults with which a Secret is there at the end that the baseline does not have.
 	different map[string]bool
+	// hurried is like different, but only if no step of the workload awaits that the subject has settled.
+	hurried map[string]bool
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck  func(l *story, result *reports.Run)
 	lateStep bool // a step is late in each run without faults
@@ -142,7 +145,8 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 		if f.stuck[fault] {
 			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
 		}
-		if f.different[fault] {
+		patient := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return step.Await != nil && step.Await.Until == scenario.Settled })
+		if f.different[fault] || f.hurried[fault] && !patient {
 			l.add(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("secrets", "late", 20, `{}`)}})
 			result.Verdict = check.Fail
 			result.Results = []check.Result{{Check: "same-end-state", Verdict: check.Fail, Reason: "different", Evidence: []check.Evidence{{Summary: `secrets ns/late: found "1"; expected none`}}}}
@@ -242,6 +246,34 @@ pairs               0       0       0       0       0
 `
 	if got := outcome.String(); !strings.Contains(got, want) || len(outcome.Failed) != 2 {
 		t.Errorf("%d runs did not pass, table\n%s\nwant 2, and\n%s", len(outcome.Failed), got, want)
+	}
+}
+
+// TestPatientUser checks what a search does with a run that differs from the baseline. It makes the run
+// again with a user who waits until the subject has settled. If that run does not differ, the verdict is
+// unknown. The search must keep only the directory of the first run.
+func TestPatientUser(t *testing.T) {
+	f := &fakeRuns{t: t, hurried: map[string]bool{"crash 1": true}, different: map[string]bool{"response-lost 1": true}}
+	o := f.options(t.TempDir())
+	o.Scenario = parse(t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n  - scale: {kind: ReplicaSet, name: web, replicas: 2}\n")
+	outcome, err := explore.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+fault          places   tried   fired  failed unknown
+crash               2       2       2       0       1
+lost                2       2       2       1       0
+`
+	if got := outcome.String(); !strings.Contains(got, want) {
+		t.Errorf("table\n%s\nwant\n%s", got, want)
+	}
+	unknown := slices.IndexFunc(outcome.Failed, func(r reports.Run) bool { return r.Verdict == check.Unknown })
+	if unknown < 0 || !strings.Contains(outcome.Failed[unknown].Reason, "the user waits") {
+		t.Errorf("runs %v; want one with the verdict unknown, because it passes if the user waits", outcome.Failed)
+	}
+	if kept, err := filepath.Glob(filepath.Join(o.Directory, "runs", "*", "patient")); err != nil || len(kept) > 0 {
+		t.Errorf("kept the directories %v, error %v; want none of a patient user", kept, err)
 	}
 }
 
