@@ -310,6 +310,15 @@ func TestAwaitUnmet(t *testing.T) {
 	})
 }
 
+// eventsOf returns the index and the event of each recorded step, such as "0 done".
+func eventsOf(recorded records) []string {
+	var all []string
+	for _, step := range recorded {
+		all = append(all, fmt.Sprintf("%d %s", step.Index, step.Event))
+	}
+	return all
+}
+
 // TestAwaitLate verifies that a step goes on until Late returns if its condition is not met in time. If
 // the condition is then met, later steps must follow.
 func TestAwaitLate(t *testing.T) {
@@ -350,10 +359,7 @@ func TestAwaitLate(t *testing.T) {
     await: {until: ready, within: 20s}
   - create: {kind: Pod, name: two}
 `))
-				var got []string
-				for _, step := range recorded {
-					got = append(got, fmt.Sprintf("%d %s", step.Index, step.Event))
-				}
+				got := eventsOf(recorded)
 				want := test.want
 				if want == nil {
 					want = []string{"0 begun", "0 done", "1 begun", "1 done"}
@@ -395,10 +401,7 @@ func TestAwaitSettled(t *testing.T) {
     await: {until: settled, within: 20s}
   - create: {kind: Pod, name: two}
 `))
-				var got []string
-				for _, step := range recorded {
-					got = append(got, fmt.Sprintf("%d %s", step.Index, step.Event))
-				}
+				got := eventsOf(recorded)
 				last := recorded[len(recorded)-1]
 				if diff := cmp.Diff(test.want, got); diff != "" || errors.Is(err, ErrUnmet) != (name == "never") || last.Awaited != nil {
 					t.Errorf("error %v, awaited object %v, records (-want +got):\n%s", err, last.Awaited, diff)
