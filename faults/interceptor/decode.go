@@ -133,6 +133,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 		if err != nil {
 			return fmt.Errorf("decoding the DeleteOptions of a %s request for %s: %w", t.verb, t.resource, err)
 		}
+		request.BodyDryRun = len(options.DryRun) > 0
 		if options.Preconditions != nil && options.Preconditions.UID != nil {
 			request.PreconditionUID = *options.Preconditions.UID
 		}

@@ -92,7 +92,7 @@ func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 }
 
 // Held returns how many requests, responses and watch events wait because a fault holds them. It does
-// not count the messages of an [OrderFault], which hardly waits, and events behind a held event.
+// not count messages that wait for their turn in an [OrderFault], or events behind a held event.
 func (i *Interceptor) Held() int { return int(i.held.Load()) }
 
 // Route says which replica of the controllers under test sent a request, and how the request

@@ -17,8 +17,8 @@ type effects struct {
 	created int // how often the controllers under test created an object with this name
 	deleted int // how often the controllers under test deleted an object with this name
 	lost    int // how often an object with this name disappeared although the controllers under test had not deleted it
-	// temporary is how often the controllers under test deleted an object that they had created after
-	// one of the faults in StaleViewFaults fired. It is not part of the text.
+	// temporary is how often the controllers under test deleted an object that they had created while
+	// one of the faults in StaleViewFaults acted, or soon after it. It is not part of the text.
 	temporary int
 }
 
@@ -102,15 +102,6 @@ func (o *Observer) effectsOn(key string) effects {
 	return effects{}
 }
 
-// Temporary reports whether the controllers under test always deleted an object that they created. It
-// then never existed at the end of a run of the baseline. Objects with a generated name count together.
-func (b *Baseline) Temporary(object *history.Object) bool {
-	key := b.countsAs(stableKey(object))
-	e, err := parseEffects(key, b.Effects[key])
-	_, atEnd := b.End[key]
-	return err == nil && e != nil && e.created > 0 && e.created == e.deleted && !atEnd
-}
-
 // responsesTo returns the responses to creates and deletes of objects. These are the objects that count
 // together under the given key of the baseline.
 func (b *Baseline) responsesTo(key string, run *Observer) responses {
@@ -182,7 +173,12 @@ func (o *Observer) send(r *history.Request) {
 // The controllers cannot know the generated name of an object if they did not receive the response
 // to its create. They may then create another object, and delete one of the two. The first object
 // therefore counts as created and as lost, so that its replacement is not extra.
-func (o *Observer) answer(w *write, r *history.Response) {
+//
+// The argument stale is true if the controllers may have acted on an old view because of a fault.
+func (o *Observer) answer(w *write, r *history.Response, stale bool) {
+	if stale && r.ServerCode == http.StatusCreated && r.Object != nil {
+		o.createdStale[r.Object.UID] = true
+	}
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:
 	case w.verb == "patch":
@@ -193,9 +189,6 @@ func (o *Observer) answer(w *write, r *history.Response) {
 		o.effectsOf(w.key).created++
 		if w.generated && !r.OK() {
 			o.effectsOf(w.key).lost++
-		}
-		if r.Object != nil && o.staleViews {
-			o.createdStale[r.Object.UID] = true
 		}
 		if created := r.Object; created != nil && o.live[created.Ref.String()] == nil && !o.gone[created.UID] {
 			o.unobserved[created.Ref.String()] = w.key
@@ -243,7 +236,7 @@ func (o *Observer) Effects() Facts {
 // If one of the faults in [StaleViewFaults] fired, the controllers under test may have acted on old views.
 // A temporary object is then not extra: they could not know that they did not need the object, and
 // deleted it later. An object with a fixed name is temporary if it does not exist at the end, or if they
-// created it after the fault.
+// created it during the fault or soon after it.
 func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(found)) {

@@ -91,7 +91,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	reconciled := answered.generic != nil && answered.queueKey.uid != ""
 	failure := checker.failed[answered.queueKey]
-	if reconciled && !answered.response.OK() {
+	if reconciled && isFailure(answered) {
 		checker.failed[answered.queueKey] = m.seq
 	}
 	if answered.update == nil {
@@ -102,7 +102,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	afterFailure := counted.failed || reconciled && failure > counted.updated
 	counted.failed, counted.updated = !answered.response.OK(), m.seq
 	if counted.failed || afterFailure || !answered.changesNothing() {
-		if !counted.failed && counted.count == 0 { // the counts are empty, so nothing has to be stored
+		if !counted.failed && counted.count == 0 && failure == 0 { // the counts are empty, so nothing has to be stored
 			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))
 		}
 		return

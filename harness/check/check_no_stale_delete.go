@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
@@ -48,7 +47,7 @@ var noStaleDeleteCheck = Check{
 	ExercisedWhen: "The API server accepts a request of the subject that deletes an object that holds data, removes a finalizer from such an object, or scales a StatefulSet down.",
 	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers, unless the process has received only an older object with the same name. " +
 		"Owners that no controller under test without a contract reconciles. An owner is related to an object by an ownerReference, or by a label of the object whose value is the name of the owner. " +
-		"A delete after which no object with the same name is created. A delete after which the owner changes. An owner that is terminating or deleted. An object that a step of the workload names. Temporary objects of a run with a baseline: the subject creates and deletes them in each run without faults. Deletes without a successful response of the API server.",
+		"A delete after which no object with the same name is created. A delete after which the owner changes. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",
 	New: newNoStaleDeleteChecker,
 }
 
@@ -56,7 +55,6 @@ var noStaleDeleteCheck = Check{
 // object or of its owner explains.
 type noStaleDeleteChecker struct {
 	findings
-	baseline *baseline.Baseline              // the runs without faults; nil if none were made
 	received receivedVersions                // the newest version of each object that each process has received
 	owners   map[objectName]*reconciledOwner // objects that a generic controller under test reconciles
 	objects  map[objectName]*dataObject      // objects that hold data
@@ -124,9 +122,8 @@ type dataWrite struct {
 	read    history.Version
 }
 
-func newNoStaleDeleteChecker(s Settings) Checker {
+func newNoStaleDeleteChecker(Settings) Checker {
 	return &noStaleDeleteChecker{
-		baseline: s.Baseline,
 		received: receivedVersions{}, owners: map[objectName]*reconciledOwner{}, objects: map[objectName]*dataObject{},
 		unanswered: map[uint64]*dataWrite{}, contradicted: map[objectName]*dataWrite{}, userObjects: map[objectName]bool{},
 		grownBy: map[types.UID]string{}, unreceived: map[objectName]bool{},
@@ -263,9 +260,6 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	w.target = *target
 	if checker.grownBy[target.UID] == r.Subject {
 		return // the process created the object or scaled it up itself, and may undo this
-	}
-	if checker.baseline != nil && checker.baseline.Temporary(target.Object) {
-		return
 	}
 	since := target.created
 	if r.Verb != "delete" {

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -57,37 +56,6 @@ func (h *historyBuilder) deleted(o *history.Object) {
 	h.send("delete", "", o).answered(200)
 	h.commit(history.Deleted, *o)
 	h.deliverGone(o)
-}
-
-// TestStaleDeleteOfTemporaryObject checks a delete of an object that the subject also creates and deletes
-// without faults. It is no violation.
-func TestStaleDeleteOfTemporaryObject(t *testing.T) {
-	claimKey := claims + " ns/w-data"
-	for name, test := range map[string]struct {
-		learnt *baseline.Baseline
-		want   Verdict
-	}{
-		"temporary":            {&baseline.Baseline{Runs: 3, Effects: baseline.Facts{claimKey: "1 created, 1 deleted, 0 lost"}}, Pass},
-		"it stays":             {&baseline.Baseline{Runs: 3, End: baseline.Facts{claimKey: "1"}, Effects: baseline.Facts{claimKey: "1 created, 0 deleted, 0 lost"}}, Fail},
-		"replaced":             {&baseline.Baseline{Runs: 3, End: baseline.Facts{claimKey: "1"}, Effects: baseline.Facts{claimKey: "2 created, 1 deleted, 0 lost"}}, Fail},
-		"not in the baseline":  {&baseline.Baseline{Runs: 3}, Fail},
-		"the runs are unequal": {&baseline.Baseline{Runs: 3, Effects: baseline.Facts{claimKey: baseline.Any}}, Fail},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHistoryBuilderOf(widgets, claims)
-			h.wait(time.Second)
-			before, after, claim := grownWidget(h)
-			h.startStale(before, "subject-0")
-			h.deleted(claim)
-			h.deliver(after)
-			h.apply("create", "", claimOf(after, "again"))
-			settings := genericSettings(widgetController)
-			settings.Baseline = test.learnt
-			if got := verdictsWith(t, settings, h.end())["no-stale-delete"].Verdict; got != test.want {
-				t.Errorf("verdict %s; want %s", got, test.want)
-			}
-		})
-	}
 }
 
 func TestNoStaleDelete(t *testing.T) {

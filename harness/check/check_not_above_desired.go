@@ -54,7 +54,7 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	checker.exercised++
 	state := c.ownerState
 	desired := state.createBound.sinceIdle.high
-	adopted := state.adoptedUnseen()
+	adopted := state.adoptedUnobserved()
 	pods := state.podCounts.replicas + adopted + state.creates.outstanding() - state.noLongerAwaited() - state.gained.total()
 	if pods <= desired {
 		checker.checkExpired(m, state, pods, desired)

@@ -45,6 +45,22 @@ func TestNotAboveDesired(t *testing.T) {
 		{name: "does not count the pods that it has adopted", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted): 0 active pods in its cache, plus 2 adopted pods and ", build: func(h *historyBuilder) {
 			createAfterAdoption(h, 3)
 		}},
+		{name: "a second adoption finds that the pod is gone", want: Pass, build: func(h *historyBuilder) {
+			rs, orphans := adoptedOrphans(h)
+			h.adopt(orphans[1], rs).answered(404)
+			h.createAll(rs, 2)
+		}},
+		{name: "observes the adoption before its response", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted)", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			o := h.pod(nil, "web")
+			h.deliver(o)
+			h.wait(3 * time.Second)
+			h.readLive(rs)
+			step := h.adopt(o, rs)
+			h.deliver(h.commit(history.Modified, controlled(*o, "ReplicaSet", rs)))
+			step.answered(200)
+			h.createAll(rs, 3)
+		}},
 		{name: "an adopted pod fails, observed before the create", want: Pass, build: func(h *historyBuilder) {
 			rs, orphans := adoptedOrphans(h)
 			h.deliver(h.failPod(orphans[0]))

@@ -279,6 +279,16 @@ func TestGenericControllers(t *testing.T) {
 		{check: "needless-writes", controllers: wide, testCase: testCase{name: "updates after failed creates for another object", want: Fail, evidence: "sent 6 updates of widgets.example.com ns/w that changed nothing", build: func(h *historyBuilder) {
 			updateAfterFailures(h, "other")
 		}}},
+		{check: "needless-writes", controllers: wide, testCase: testCase{name: "one failed create excuses only the next update", want: Fail, evidence: "sent 6 updates of widgets.example.com ns/w that changed nothing", build: func(h *historyBuilder) {
+			o, _ := widget(h)
+			created := controlled(objectOf(configMaps, "taken", `{"data":{}}`), "Widget", o)
+			h.send("create", "", &created).answered(409)
+			for range 7 {
+				step := h.send("update", "status", o)
+				step.made = o
+				step.answered(200)
+			}
+		}}},
 		{check: "needless-writes", controllers: wide, testCase: testCase{name: "dry runs", want: notFailed, build: func(h *historyBuilder) {
 			o, _ := widget(h)
 			for range 20 {

@@ -30,6 +30,7 @@ func (p *process) classify(c *call, r *history.Request) {
 		}
 	}
 	switch {
+	case r.IsDryRun(): // it has no effect
 	case p.tested.has(kube.RollsOut) && (r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r)):
 		p.classifyRollout(c, r)
 	case p.tested.has(kube.PublishesAddresses) && r.Resource == objects.EndpointsResource && r.IsWrite():

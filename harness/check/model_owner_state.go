@@ -216,17 +216,41 @@ func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.extraObserved-len(state.observedBeforeAnswer)))
 }
 
-// adoptedUnseen returns how many active pods the process has adopted for the owner before its cache shows
-// it. A controller adopts pods before it compares their number with spec.replicas, so it counts these
-// pods.
-func (state *ownerState) adoptedUnseen() int {
-	state.observeAdopted()
+// recordAdopted records that the process has adopted a pod for the owner. The argument is the cached
+// version of the pod on which the adoption was based. If the cache already shows the adoption, the model
+// has counted the pod as gained, and recordAdopted corrects this count.
+func (state *ownerState) recordAdopted(pod *objects.Pod, at time.Duration) {
+	switch {
+	case state.unchanged(pod.UID, pod.Version):
+		state.adopted[pod.UID] = pod.Version
+	case state.counts(pod.UID):
+		state.gained.add(at, -1)
+	}
+}
+
+// unchanged reports whether the cache contains the given version of a pod.
+func (state *ownerState) unchanged(pod types.UID, version history.Version) bool {
+	p := state.process.view.pods[pod]
+	return p != nil && p.Version == version
+}
+
+// counts reports whether the owner has an active pod in the cache. The owner must control the pod, and its
+// selector must match it.
+func (state *ownerState) counts(pod types.UID) bool {
+	p, o := state.process.view.pods[pod], state.owner()
+	return p != nil && o != nil && p.Active && p.Controller.UID == state.uid && o.Selector.Matches(p.Labels)
+}
+
+// adoptedUnobserved returns how many active pods the process has adopted for the owner before its cache
+// shows it. A controller adopts pods before it compares their number with spec.replicas, so it counts
+// these pods.
+func (state *ownerState) adoptedUnobserved() int {
 	if state.selectorChanged {
 		return 0
 	}
 	n := 0
-	for uid := range state.adopted {
-		if state.process.view.pods[uid].Active {
+	for uid, version := range state.adopted {
+		if state.unchanged(uid, version) && state.process.view.pods[uid].Active {
 			n++
 		}
 	}
@@ -234,15 +258,13 @@ func (state *ownerState) adoptedUnseen() int {
 }
 
 // observeAdopted forgets the adopted pods that have changed in the cache since their adoption. It
-// returns how many of them the owner now controls, and are active.
+// returns how many of them are now active pods of the owner.
 func (state *ownerState) observeAdopted() (observed int) {
-	pods := state.process.view.pods
 	maps.DeleteFunc(state.adopted, func(uid types.UID, version history.Version) bool {
-		p := pods[uid]
-		if p != nil && p.Version == version {
+		if state.unchanged(uid, version) {
 			return false
 		}
-		if p != nil && p.Active && p.Controller.UID == state.uid {
+		if state.counts(uid) {
 			observed++
 		}
 		return true

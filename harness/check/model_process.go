@@ -158,8 +158,10 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	case c.verb == callAdoptOrRelease && c.generic == nil && r.OK() && c.pod != nil && c.ownershipChange.adopts:
 		p.adopted[c.pod.UID] = c.ownershipChange.owner
 		if c.ownerState != nil {
-			c.ownerState.adopted[c.pod.UID] = c.pod.Version
+			c.ownerState.recordAdopted(c.pod, at)
 		}
+	case c.verb == callAdoptOrRelease && c.generic == nil && (r.Code == http.StatusNotFound || r.Code == http.StatusUnprocessableEntity) && c.pod != nil && c.ownerState != nil:
+		delete(c.ownerState.adopted, c.pod.UID) // the controller continues without the pod
 	case c.verb == callReadOwner && r.OK() && r.Object != nil:
 		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}
 		p.recordLiveRead(r.Object, at)

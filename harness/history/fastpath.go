@@ -97,6 +97,8 @@ func (r *Request) scan(s *scanner) {
 			r.PatchType = s.readString()
 		case "preconditionUID":
 			r.PreconditionUID = types.UID(s.readString())
+		case "bodyDryRun":
+			r.BodyDryRun = s.readBool()
 		case "bytes":
 			r.Bytes = int(s.readInt())
 		default:

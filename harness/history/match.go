@@ -43,7 +43,7 @@ func (r *Request) ObjectName() string {
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
 // IsDryRun reports whether the API server only validates the request, and commits nothing.
-func (r *Request) IsDryRun() bool { return strings.Contains(r.Query, "dryRun=") }
+func (r *Request) IsDryRun() bool { return r.BodyDryRun || strings.Contains(r.Query, "dryRun=") }
 
 // IsWrite reports whether the request creates, changes or deletes an object. It returns false for
 // writes of events, access reviews and leases, which a controller may send at any time. A ConfigMap

@@ -12,6 +12,7 @@ func TestIsWrite(t *testing.T) {
 		{"create", Request{Verb: "create", Resource: "pods"}, true},
 		{"delete", Request{Verb: "delete", Resource: "pods"}, true},
 		{"dry run", Request{Verb: "create", Resource: "pods", Query: "dryRun=All&timeout=1m0s"}, false},
+		{"dry run of a delete", Request{Verb: "delete", Resource: "pods", BodyDryRun: true}, false},
 		{"list", Request{Verb: "list", Resource: "pods"}, false},
 		{"lease", Request{Verb: "update", Resource: "leases.coordination.k8s.io"}, false},
 		{"event", Request{Verb: "create", Resource: "events"}, false},

@@ -167,6 +167,8 @@ type Request struct {
 	// PreconditionUID is the UID that a delete request requires the object to have
 	// (preconditions.uid). It is empty if the request has no such precondition.
 	PreconditionUID types.UID `json:"preconditionUID,omitempty"`
+	// BodyDryRun is true if the body of a delete asks for a dry run. Query says it for other requests.
+	BodyDryRun bool `json:"bodyDryRun,omitempty"`
 	// Bytes is the length of the request body, in bytes.
 	Bytes int `json:"bytes,omitempty"`
 }

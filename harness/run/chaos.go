@@ -101,9 +101,9 @@ func (s *Session) healAndWait(ctx context.Context) {
 	<-bounded.Done()
 }
 
-// waitSubjectSettled waits until the subject has written nothing for the time settle.quiet. In this time,
+// waitSubjectQuiet waits until the subject has written nothing for the time settle.quiet. In this time,
 // its watches must be open, and no fault may hold a message. It returns early if ctx ends.
-func (s *Session) waitSubjectSettled(ctx context.Context) {
+func (s *Session) waitSubjectQuiet(ctx context.Context) {
 	s.monitor.waitStill(ctx, s.Clock, s.Scenario.Settle.Quiet, func() bool { return s.Environment.Interceptor.Held() > 0 })
 }
 
@@ -120,7 +120,7 @@ func runSteps(ctx context.Context, s *Session) error {
 		Recorder:  s.Environment.Dispatcher,
 		Clock:     s.Clock,
 		Late:      s.healAndWait,
-		Settled:   s.waitSubjectSettled,
+		Quiet:     s.waitSubjectQuiet,
 	}, s.Scenario.Workload)
 	if errors.Is(err, workload.ErrUnmet) {
 		s.unmet = err

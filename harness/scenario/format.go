@@ -17,7 +17,7 @@ var enums = map[string][]string{
 	"Phase":            texts([]Phase{Sent, Committed}),
 	"ObjectState":      texts([]ObjectState{Present, Terminating, PodReady, PodPending, PodFailed, Progressing, Completed}),
 	"Edge":             texts([]Edge{Begun, Done}),
-	"Until":            texts([]Until{Scaled, Ready, Available, Complete, Served, Gone, Settled}),
+	"Until":            texts([]Until{Scaled, Ready, Available, Complete, Served, Gone, Quiet}),
 	"Propagation":      texts([]Propagation{Background, Foreground, Orphan}),
 	"Controller":       texts([]Controller{NoController, ForeignController}),
 	"Strategy":         texts([]Strategy{RollingUpdate, Recreate}),

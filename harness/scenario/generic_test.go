@@ -251,10 +251,10 @@ func TestGenericErrors(t *testing.T) {
 		{"patch without merge", minimal + "  - patch: {kind: ReplicaSet, name: web}\n", "x.yaml:5:12: workload[1].patch.merge: found nothing; expected the fields to change, such as spec"},
 		{"patch of a status", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {status: {}}}\n", "x.yaml:5:58: workload[1].patch.merge.status: found the field status; remove the fields apiVersion, kind and status"},
 		{"patch of too many replicas", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: -1}}}\n", "x.yaml:5:67: workload[1].patch.merge.spec.replicas: found -1; expected a number from 0 to 20000"},
-		{"condition of another kind", widget + "    await: {until: ready}\n", `x.yaml:6:20: workload[1].await.until: found "ready"; expected gone, settled, condition=…, jsonpath=… or no jsonpath=…`},
-		{"settled of an object", widget + "  - await: {kind: Widget, name: w, until: settled}\n",
-			"x.yaml:6:19: workload[2].await.kind: found Widget; expected no kind, because settled is not about an object\n" +
-				`x.yaml:6:33: workload[2].await.name: found "w"; expected no name, because settled is not about an object`},
+		{"condition of another kind", widget + "    await: {until: ready}\n", `x.yaml:6:20: workload[1].await.until: found "ready"; expected gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
+		{"quiet of an object", widget + "  - await: {kind: Widget, name: w, until: quiet}\n",
+			"x.yaml:6:19: workload[2].await.kind: found Widget; expected no kind, because quiet is not about an object\n" +
+				`x.yaml:6:33: workload[2].await.name: found "w"; expected no name, because quiet is not about an object`},
 		{"condition without a type", widget + "    await: {until: condition=}\n", `x.yaml:6:20: workload[1].await.until: found "condition="; expected condition=TYPE or condition=TYPE=STATUS`},
 		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": the text is not a single JSONPath expression; expected an expression such as {.status.phase}`},
 		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": unterminated array`},
@@ -322,9 +322,9 @@ func TestParamsOfGenericKinds(t *testing.T) {
 	if got := edit.Steps[0].Operation.(*Create).APIVersion; got != "example.com/v1" {
 		t.Errorf("apiVersion %q; want that of the workload", got)
 	}
-	settled := []Step{{Await: &Await{Until: Settled, Within: withinMax}}}
-	if err := params.CheckSteps("steps", settled); err == nil || !strings.Contains(err.Error(), "user-edit.steps[0].await.until: found settled; expected another condition") {
-		t.Errorf("error %v; want that a second user cannot await that the subject is settled", err)
+	quiet := []Step{{Await: &Await{Until: Quiet, Within: withinMax}}}
+	if err := params.CheckSteps("steps", quiet); err == nil || !strings.Contains(err.Error(), "user-edit.steps[0].await.until: found quiet; expected another condition") {
+		t.Errorf("error %v; want that a second user cannot await that the subject is quiet", err)
 	}
 	params = s.Faults[1].Params
 	if err := params.Decode(&edit); err != nil {

@@ -114,7 +114,7 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 		steps[i].completeAPIVersion(v.kinds)
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v.step(at, &steps[i])
-		v.check(steps[i].Await == nil || steps[i].Await.Until != Settled, at+".await.until", "found settled; expected another condition, because only a step of the workload can await that the subject is settled")
+		v.check(steps[i].Await == nil || steps[i].Await.Until != Quiet, at+".await.until", "found quiet; expected another condition, because only a step of the workload can await that the subject is quiet")
 	}
 	return JoinErrors(v.errs...)
 }

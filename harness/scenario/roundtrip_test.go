@@ -120,8 +120,8 @@ func genWorkload(t *rapid.T) []Step {
 		if (until == Gone) == dead[target] && rapid.Bool().Draw(t, "await") {
 			step.Await = &Await{Target: target, Until: until, Within: genDuration(withinMin, withinMax).Draw(t, "await within")}
 		}
-		if step.Await == nil && rapid.Bool().Draw(t, "await settled") {
-			step.Await = &Await{Until: Settled, Within: genDuration(withinMin, withinMax).Draw(t, "settled within")}
+		if step.Await == nil && rapid.Bool().Draw(t, "await quiet") {
+			step.Await = &Await{Until: Quiet, Within: genDuration(withinMin, withinMax).Draw(t, "quiet within")}
 		}
 		steps = append(steps, step)
 	}

@@ -39,7 +39,7 @@ func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 // create the object, such as a StatefulSet. If a step creates objects of the same kind, or if the
 // kind is one of the table of kinds, the scenario then needs the field operator.
 //
-// With the condition settled, the await is about the subject (the controllers under test) instead of an
+// With the condition quiet, the await is about the subject (the controllers under test) instead of an
 // object, and has no kind and no name.
 type Await struct {
 	Target
@@ -65,7 +65,7 @@ const (
 	Complete  Until = "complete"  // The Deployment is available and every replica has the latest pod template.
 	Served    Until = "served"    // The Endpoints object of the Service has addresses, and all of them are ready.
 	Gone      Until = "gone"      // The object does not exist.
-	Settled   Until = "settled"   // For the time settle.quiet, the subject has sent no write, its watches were open, and no fault held a message.
+	Quiet     Until = "quiet"     // For the time settle.quiet, the subject has sent no write, its watches were open, and no fault held a message. A subject that is frozen, or waits for a back-off, counts as quiet.
 )
 
 // Target returns the object on which the operation acts. It returns false for a step that only
@@ -90,8 +90,8 @@ func (s Step) String() string {
 }
 
 func (a Await) String() string {
-	if a.Until == Settled {
-		return fmt.Sprintf("await settled within %s", a.Within)
+	if a.Until == Quiet {
+		return fmt.Sprintf("await quiet within %s", a.Within)
 	}
 	return fmt.Sprintf("await %s %s within %s", a.Target, a.Until, a.Within)
 }
@@ -154,7 +154,7 @@ func (s Step) encodeNode() *node {
 // fields.
 //
 // An operation that supports only one kind gets that kind. An await without kind and name gets
-// the kind and the name of the operation's object, unless it awaits that the subject is settled.
+// the kind and the name of the operation's object, unless it awaits that the subject is quiet.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {
@@ -162,7 +162,7 @@ func (s *Step) complete() {
 		}
 		s.Operation.complete()
 	}
-	if s.Await != nil && s.Await.Target == (Target{}) && s.Await.Until != Settled {
+	if s.Await != nil && s.Await.Target == (Target{}) && s.Await.Until != Quiet {
 		if target, ok := s.Target(); ok {
 			s.Await.Target = target
 		}

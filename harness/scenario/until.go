@@ -56,7 +56,7 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 	case !ok && !absent:
 		return FieldCondition{}, fmt.Errorf("found %q; expected jsonpath={EXPRESSION}, jsonpath={EXPRESSION}=VALUE or no jsonpath={EXPRESSION}", string(u))
 	case absent && (ok || given):
-		return FieldCondition{}, fmt.Errorf("found %q; expected no jsonpath={EXPRESSION}, without a value", string(u))
+		return FieldCondition{}, fmt.Errorf("found %q; expected \"no jsonpath={EXPRESSION}\", without a value", string(u))
 	}
 	expression, err := completeJSONPath(path)
 	if err != nil {
@@ -131,6 +131,6 @@ func (v *validator) until(path string, await *Await) {
 		v.check(err == nil, path, "%v", err)
 		return
 	}
-	known := append(slices.Clip(await.Kind.row().untils), Settled, untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
+	known := append(slices.Clip(await.Kind.row().untils), Quiet, untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
 	oneOf(v, path, await.Until, known...)
 }

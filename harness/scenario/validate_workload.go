@@ -44,7 +44,7 @@ func (v *validator) knownObjects(path string, step *Step) bool {
 		at := join(path, operationOf(step.Operation).name)
 		fields = append(fields, at+".kind", at+".name", at+".count")
 	}
-	if step.Await != nil && step.Await.Until != Settled {
+	if step.Await != nil && step.Await.Until != Quiet {
 		fields = append(fields, path+".await.kind", path+".await.name", path+".await.until")
 	}
 	return !slices.ContainsFunc(fields, v.invalid)
@@ -72,9 +72,9 @@ func (v *validator) step(path string, step *Step) {
 	}
 	switch at := path + ".await"; {
 	case step.Await == nil:
-	case step.Await.Until == Settled:
-		v.check(step.Await.Kind == "", at+".kind", "found %s; expected no kind, because settled is not about an object", step.Await.Kind)
-		v.check(step.Await.Name == "", at+".name", "found %q; expected no name, because settled is not about an object", step.Await.Name)
+	case step.Await.Until == Quiet:
+		v.check(step.Await.Kind == "", at+".kind", "found %s; expected no kind, because quiet is not about an object", step.Await.Kind)
+		v.check(step.Await.Name == "", at+".name", "found %q; expected no name, because quiet is not about an object", step.Await.Name)
 		v.bounded(at, step.Await)
 	default:
 		if step.Operation != nil && step.Await.Target == *step.Operation.target() {
@@ -130,7 +130,7 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 			return // the error about the operation suffices
 		}
 	}
-	if step.Await != nil && step.Await.Until != Settled {
+	if step.Await != nil && step.Await.Until != Quiet {
 		v.awaited(path+".await", step.Await, objects)
 	}
 }

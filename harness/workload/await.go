@@ -26,8 +26,8 @@ import (
 func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func()) error {
 	bounded, cancel := u.within(ctx, await.Within, recordLate)
 	defer cancel()
-	if await.Until == scenario.Settled {
-		return u.awaitSettled(ctx, bounded, await.Within)
+	if await.Until == scenario.Quiet {
+		return u.awaitQuiet(ctx, bounded, await.Within)
 	}
 	awaited, err := u.kind(await.Kind)
 	if err != nil {
@@ -57,17 +57,17 @@ func (u *user) await(ctx context.Context, await *scenario.Await, recordLate func
 	return nil
 }
 
-// awaitSettled waits until the controllers under test are settled. The context bounded ends after the
+// awaitQuiet waits until the controllers under test are quiet. The context bounded ends after the
 // time within, or when ctx does. In the first case, the error wraps [ErrUnmet].
-func (u *user) awaitSettled(ctx, bounded context.Context, within time.Duration) error {
-	u.Settled(bounded)
+func (u *user) awaitQuiet(ctx, bounded context.Context, within time.Duration) error {
+	u.Quiet(bounded)
 	switch {
 	case bounded.Err() == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return &unmetError{text: fmt.Sprintf("the controllers under test were not settled within %s: they still write, have a closed watch, or a fault holds one of their messages", within)}
+	return &unmetError{text: fmt.Sprintf("the controllers under test were not quiet within %s: they still write, have a closed watch, or a fault holds one of their messages", within)}
 }
 
 // unmetError is the error of an await that timed out. It wraps [ErrUnmet]. The object did not meet the

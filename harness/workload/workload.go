@@ -55,9 +55,9 @@ type Env struct {
 	// Late returns, and then fails. The argument ctx ends when the wait ends. If Late is nil, the wait
 	// fails at once.
 	Late func(ctx context.Context)
-	// Settled waits until the controllers under test are settled, as the condition
-	// [scenario.Settled] says, or until ctx ends. It may be nil if no step has this condition.
-	Settled func(ctx context.Context)
+	// Quiet waits until the controllers under test are quiet, as the condition
+	// [scenario.Quiet] says, or until ctx ends. It may be nil if no step has this condition.
+	Quiet func(ctx context.Context)
 }
 
 // Recorder receives the records of steps and appends them to the history.

@@ -375,12 +375,12 @@ func TestAwaitLate(t *testing.T) {
 	}
 }
 
-// TestAwaitSettled verifies that a step waits until the controllers under test are settled. If they never
+// TestAwaitQuiet verifies that a step waits until the controllers under test are quiet. If they never
 // are, the step must fail without an object.
-func TestAwaitSettled(t *testing.T) {
+func TestAwaitQuiet(t *testing.T) {
 	for name, test := range map[string]struct {
-		settledAfter time.Duration
-		want         []string
+		quietAfter time.Duration
+		want       []string
 	}{
 		"in time": {10 * time.Second, []string{"0 begun", "0 done", "1 begun", "1 done"}},
 		"never":   {time.Hour, []string{"0 begun", "0 late", "0 failed"}},
@@ -390,15 +390,15 @@ func TestAwaitSettled(t *testing.T) {
 				recorded := records{}
 				env := newEnv(fake.NewClientset(), &recorded)
 				env.Late = func(context.Context) { <-time.After(20 * time.Second) }
-				env.Settled = func(ctx context.Context) {
+				env.Quiet = func(ctx context.Context) {
 					select {
-					case <-time.After(test.settledAfter):
+					case <-time.After(test.quietAfter):
 					case <-ctx.Done():
 					}
 				}
 				err := Run(t.Context(), env, steps(t, `
   - create: {kind: Pod, name: one}
-    await: {until: settled, within: 20s}
+    await: {until: quiet, within: 20s}
   - create: {kind: Pod, name: two}
 `))
 				got := eventsOf(recorded)

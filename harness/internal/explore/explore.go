@@ -58,7 +58,7 @@ type Options struct {
 	Baseline int
 	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int
-	// Budget is the time from the call of Run after which the search starts no further run. With
+	// Budget is the time from the call of Run after which the search starts no further trial. With
 	// 0, the search ends after the last pair of places.
 	Budget time.Duration
 	Clock  clock.PassiveClock
@@ -210,14 +210,12 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 		result.Verdict = check.Pass
 	}
-	if result.Verdict == check.Fail && onlyDiffers(result.run) {
-		same, err := s.sameIfPatient(ctx, t, disturbed, &expected, out)
-		if err != nil {
-			return fmt.Errorf("removing the directory of a run: %w", err)
+	if result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) {
+		if err := s.withPatience(ctx, t, &result, disturbed, &expected, out); err != nil {
+			return err
 		}
-		if same {
-			result.Verdict, result.Reason = check.Unknown, overtaken
-			result.run.Verdict, result.run.Reason = result.Verdict, result.Reason
+		if ctx.Err() != nil { // a continued search makes both runs again
+			return os.RemoveAll(out)
 		}
 	}
 	result.Seconds = s.Clock.Since(begun).Seconds()
@@ -265,6 +263,7 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 type runObserver struct {
 	fired      map[int]bool // by the index of a fault in the scenario: true if the fault fired
 	failedStep string       // the last step that failed, as text; empty if none did
+	late       bool         // true if a step was late, which ends the faults
 }
 
 // observe reads the next record of the run's history. If the record says that a fault fired or that
@@ -273,10 +272,15 @@ func (w *runObserver) observe(r *history.Record) {
 	switch {
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
 		w.fired[r.Fault.Index] = true
+	case r.Step != nil && r.Step.Event == history.StepLate:
+		w.late = true
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		w.failedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
 }
+
+// disturbed reports whether a step of the workload failed or was late.
+func (w *runObserver) disturbed() bool { return w.late || w.failedStep != "" }
 
 // firedAll reports whether all of the given faults fired. Each fault is given by its index in the
 // scenario.

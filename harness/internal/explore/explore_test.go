@@ -98,8 +98,10 @@ type fakeRuns struct {
 	stuck map[string]bool
 	// different has the faults with which a Secret is there at the end that the baseline does not have.
 	different map[string]bool
-	// hurried is like different, but only if no step of the workload awaits that the subject has settled.
+	// hurried is like different, but only if no step of the workload awaits that the subject is quiet.
 	hurried map[string]bool
+	// patientRun changes the history and the results of the runs with such a step. It may be nil.
+	patientRun func(l *story, result *reports.Run)
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck  func(l *story, result *reports.Run)
 	lateStep bool // a step is late in each run without faults
@@ -145,11 +147,17 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 		if f.stuck[fault] {
 			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
 		}
-		patient := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return step.Await != nil && step.Await.Until == scenario.Settled })
+		patient := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return step.Await != nil && step.Await.Until == scenario.Quiet })
 		if f.different[fault] || f.hurried[fault] && !patient {
 			l.add(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("secrets", "late", 20, `{}`)}})
 			result.Verdict = check.Fail
 			result.Results = []check.Result{{Check: "same-end-state", Verdict: check.Fail, Reason: "different", Evidence: []check.Evidence{{Summary: `secrets ns/late: found "1"; expected none`}}}}
+		}
+		if patient {
+			result.Results = append(result.Results, check.Result{Check: "same-end-state", Verdict: check.Pass})
+			if f.patientRun != nil {
+				f.patientRun(l, result)
+			}
 		}
 		if f.failing[fault] {
 			result.Verdict = check.Fail
@@ -249,13 +257,16 @@ pairs               0       0       0       0       0
 	}
 }
 
+// twoOperations is a scenario in which the second operation may come before the subject is quiet.
+const twoOperations = "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n  - scale: {kind: ReplicaSet, name: web, replicas: 2}\n"
+
 // TestPatientUser checks what a search does with a run that differs from the baseline. It makes the run
-// again with a user who waits until the subject has settled. If that run does not differ, the verdict is
+// again with a user who waits until the subject is quiet. If that run does not differ, the verdict is
 // unknown. The search must keep only the directory of the first run.
 func TestPatientUser(t *testing.T) {
 	f := &fakeRuns{t: t, hurried: map[string]bool{"crash 1": true}, different: map[string]bool{"response-lost 1": true}}
 	o := f.options(t.TempDir())
-	o.Scenario = parse(t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n  - scale: {kind: ReplicaSet, name: web, replicas: 2}\n")
+	o.Scenario = parse(t, twoOperations)
 	outcome, err := explore.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +285,35 @@ lost                2       2       2       1       0
 	}
 	if kept, err := filepath.Glob(filepath.Join(o.Directory, "runs", "*", "patient")); err != nil || len(kept) > 0 {
 		t.Errorf("kept the directories %v, error %v; want none of a patient user", kept, err)
+	}
+}
+
+// TestPatientUserIsNoProof checks which repeated runs prove nothing, so that the run stays failed.
+func TestPatientUserIsNoProof(t *testing.T) {
+	for name, f := range map[string]*fakeRuns{
+		"a step is late": {patientRun: func(l *story, _ *reports.Run) {
+			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate, Detail: "await quiet"}})
+		}},
+		"the fault is silent": {patientRun: func(l *story, _ *reports.Run) { l.records = nil }},
+		"another check fails": {patientRun: func(_ *story, r *reports.Run) {
+			r.Verdict, r.Results = check.Fail, append(r.Results, check.Result{Check: "no-lost-update", Verdict: check.Fail})
+		}},
+		"a check is exercised no more": {patientRun: func(_ *story, r *reports.Run) {
+			r.Results = []check.Result{{Check: "same-end-state", Verdict: check.NotExercised}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.t, f.hurried = t, map[string]bool{"crash 1": true}
+			o := f.options(t.TempDir())
+			o.Scenario = parse(t, twoOperations)
+			outcome, err := explore.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(outcome.Failed) != 1 || outcome.Failed[0].Verdict != check.Fail {
+				t.Errorf("runs %v; want one that failed", outcome.Failed)
+			}
+		})
 	}
 }
 

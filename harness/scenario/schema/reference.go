@@ -87,7 +87,7 @@ func (p *page) await() {
 			switch scenario.Until(condition) {
 			case scenario.Gone:
 				of = []string{"all kinds"}
-			case scenario.Settled:
+			case scenario.Quiet:
 				of = []string{"none"}
 			}
 			p.line("| `%s` | %s | %s |", condition, strings.Join(of, ", "), p.comments["Until="+condition])

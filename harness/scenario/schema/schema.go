@@ -326,7 +326,7 @@ func describe(schema object, text string) {
 }
 
 // step returns the JSON Schema of a step: one operation, or an await, or both. An await in a step
-// without an operation must have kind and name, unless it has the condition settled.
+// without an operation must have kind and name, unless it has the condition quiet.
 func (g *generator) step() object {
 	schema := g.structure(stepType)
 	properties := schema["properties"].(object)
@@ -346,10 +346,10 @@ func (g *generator) step() object {
 	await["dependentRequired"] = object{"kind": []string{"name"}, "name": []string{"kind"}}
 	await["allOf"] = conditionsOfKinds()
 	properties["await"] = await
-	settled := object{"properties": object{"until": object{"const": scenario.Settled}, "kind": false, "name": false}}
-	await["if"] = object{"properties": object{"until": object{"const": scenario.Settled}}}
+	quiet := object{"properties": object{"until": object{"const": scenario.Quiet}, "kind": false, "name": false}}
+	await["if"] = object{"properties": object{"until": object{"const": scenario.Quiet}}}
 	await["then"] = object{"properties": object{"kind": false, "name": false}}
-	alone := object{"properties": object{"await": object{"anyOf": []object{requires("kind", "name"), settled}}}, "required": []string{"await"}, "not": object{"anyOf": operations}}
+	alone := object{"properties": object{"await": object{"anyOf": []object{requires("kind", "name"), quiet}}}, "required": []string{"await"}, "not": object{"anyOf": operations}}
 	schema["oneOf"] = append(slices.Clone(operations), alone)
 	return schema
 }
