@@ -50,6 +50,14 @@ func TestNotAboveDesired(t *testing.T) {
 			h.adopt(orphans[1], rs).answered(404)
 			h.createAll(rs, 2)
 		}},
+		{name: "adopts a pod again that it has observed as adopted", want: Pass, build: func(h *historyBuilder) {
+			rs, orphans := adoptedOrphans(h)
+			for _, o := range orphans {
+				h.deliver(h.commit(history.Modified, controlled(*o, "ReplicaSet", rs)))
+				h.adopt(o, rs).answered(200)
+			}
+			h.createAll(rs, 1)
+		}},
 		{name: "observes the adoption before its response", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			o := h.pod(nil, "web")

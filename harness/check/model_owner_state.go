@@ -221,6 +221,7 @@ func (state *ownerState) noLongerAwaited() int {
 // has counted the pod as gained, and recordAdopted corrects this count.
 func (state *ownerState) recordAdopted(pod *objects.Pod, at time.Duration) {
 	switch {
+	case pod.Controller.UID == state.uid: // a worker that read an older version has adopted the pod again
 	case state.unchanged(pod.UID, pod.Version):
 		state.adopted[pod.UID] = pod.Version
 	case state.counts(pod.UID):
