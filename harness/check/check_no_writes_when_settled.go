@@ -38,7 +38,8 @@ var noWritesWhenSettledCheck = Check{
 // reported convergence.
 //
 // For lag (1 s) after convergence, or for half of Settings.Quiet if that is shorter, these
-// controllers may still finish their work in progress. If another client changes an object later,
+// controllers may still finish their work in progress. A change of a pod in this time, such as its end,
+// begins the time again, but only once more. If another client changes an object later,
 // the checker does not report the writes after this change. The verdict is unknown instead.
 //
 // Without a contract, convergence only means that the controllers seem to be done. A controller may
@@ -55,10 +56,13 @@ type noWritesWhenSettledChecker struct {
 	allByTime bool          // true if every controller under test has the trait acts-by-time
 	contract  bool          // true if a controller under test has a contract, so that convergence is exactly known
 
-	quiet   bool          // true if the run has reported convergence and has not ended
-	since   time.Duration // when the run reported convergence
-	changed *history.Ref  // an object that another client changed after convergence; nil if there is none
-	reacted bool          // true if the subject wrote after that change
+	quiet bool          // true if the run has reported convergence and has not ended
+	since time.Duration // when the run reported convergence
+	// graceFrom is when the grace time began: when the run reported convergence, or when a pod last
+	// changed within the grace time.
+	graceFrom time.Duration
+	changed   *history.Ref // an object that another client changed after convergence; nil if there is none
+	reacted   bool         // true if the subject wrote after that change
 
 	// refusals counts the refused requests of each process. It is empty if a controller under test
 	// has a contract.
@@ -84,7 +88,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	}
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
-		checker.quiet, checker.since = true, m.now
+		checker.quiet, checker.since, checker.graceFrom = true, m.now, m.now
 		// The run may report convergence a second time. The earlier report then no longer
 		// counts.
 		checker.changed, checker.reacted, checker.retried = nil, false, nil
@@ -97,7 +101,11 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		}
 		checker.quiet = false
 	case !checker.contract && checker.quiet && m.now-checker.since > checker.quietTime: // the run decided before that the subject was quiet
-	case !checker.quiet || m.now-checker.since-m.stalls.since(checker.since, machine, m.processOf(r)) <= checker.grace:
+	case !checker.quiet:
+	case m.now-checker.graceFrom-m.stalls.since(checker.graceFrom, machine, m.processOf(r)) <= checker.grace:
+		if r.Commit != nil && r.Commit.Type != history.Added && r.Commit.Object.Resource == objects.PodResource && m.now-checker.since <= checker.grace {
+			checker.graceFrom = m.now // the subject may still react, for example to the end of the pod
+		}
 	case r.Commit != nil && checker.refusals.writes.to(&r.Commit.Object.Ref): // the commit of a write of the subject
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref

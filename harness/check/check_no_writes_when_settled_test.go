@@ -58,6 +58,24 @@ func TestNoWritesWhenSettled(t *testing.T) {
 			h.writeStatus(rs).answered(200)
 			h.wait(time.Second)
 		}},
+		{name: "a pod changes within the lag, and the controller reacts after it", want: Pass, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.wait(900 * time.Millisecond)
+			h.deliver(h.commit(history.Modified, *h.find("web-1")))
+			h.wait(200 * time.Millisecond)
+			h.writeStatus(rs).answered(200)
+			h.wait(2 * time.Second)
+		}},
+		{name: "a pod changes within the lag, and the controller writes long after it", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+			rs := quiet(h)
+			for range 2 {
+				h.wait(900 * time.Millisecond)
+				h.deliver(h.commit(history.Modified, *h.find("web-1")))
+			}
+			h.wait(200 * time.Millisecond)
+			h.writeStatus(rs).answered(200)
+			h.wait(2 * time.Second)
+		}},
 		{name: "a pod fails, and the controller reacts", want: Unknown, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
