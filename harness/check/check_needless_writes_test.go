@@ -1,8 +1,10 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -123,6 +125,20 @@ func TestNeedlessWrites(t *testing.T) {
 				step.made = d
 				step.answered(200)
 			}
+		}},
+		{name: "6 updates of Endpoints change only the order of the addresses", want: Fail, evidence: "sent 6 updates of endpoints ns/web", build: func(h *historyBuilder) {
+			republishes(h, 6, 3, func(e *history.Object) {
+				var body struct{ Subsets []map[string][]json.RawMessage }
+				if err := json.Unmarshal(e.Body, &body); err != nil {
+					panic(err)
+				}
+				slices.Reverse(body.Subsets[0]["addresses"])
+				reversed, err := json.Marshal(map[string]any{"subsets": body.Subsets})
+				if err != nil {
+					panic(err)
+				}
+				e.Body = reversed
+			})
 		}},
 		{name: "a restarted process counts from 0", want: Pass, build: func(h *historyBuilder) {
 			rs := reported(h)

@@ -147,6 +147,9 @@ func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Ow
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
 			revision := d.RollbackTo
+			if current, _ := splitByTemplate(d, sets); revision == 0 && len(current) == 0 && r.lostTemplate(d) == "" {
+				continue // the controller first creates a ReplicaSet with the present template, so it has another state
+			}
 			if revision == 0 {
 				revision = lastRevision(sets)
 			}

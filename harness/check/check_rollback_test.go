@@ -24,6 +24,16 @@ func (h *historyBuilder) rollBackWith(d *history.Object, version string, annotat
 	return h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
+// undoNew records that a Deployment with a requested rollback gets the new template v4, that the process
+// creates its ReplicaSet, and that it rolls back to a version.
+func undoNew(h *historyBuilder, _ *history.Object, changedTo func(*historyBuilder, string) *history.Object, version string) {
+	d := changedTo(h, "v4")
+	created := h.createReplicaSet("web", "v4", 0)
+	created.apply()
+	created.answered(201)
+	h.rollBack(d, version).answered(200)
+}
+
 func TestRollback(t *testing.T) {
 	// rolledToV3 delivers a Deployment after rollouts from v1 to v2 and from v2 to v3.
 	rolledToV3 := func(h *historyBuilder) {
@@ -61,6 +71,10 @@ func TestRollback(t *testing.T) {
 			created.apply()
 			created.answered(201)
 			h.rollBack(d, "v1").answered(200)
+		}},
+		{name: "undoes a template whose ReplicaSet it has just created", want: Pass, build: func(h *historyBuilder) { undoNew(h, requested(h, "0"), changedTo, "v3") }},
+		{name: "undoes such a template, one revision too far", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			undoNew(h, requested(h, "0"), changedTo, "v2")
 		}},
 		{name: "rolls back to another revision", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "1"), "v2").answered(200)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -337,8 +338,48 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 // false for Endpoints that list only 1000 of the addresses. A controller may write them in each
 // sync (allowed behavior truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
-	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
+	return e != nil && e.Version == o.Version && len(e.Body) > 0 && sameSubsets(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
+}
+
+// sameSubsets reports whether the bodies of two Endpoints list the same addresses and ports, in any order.
+func sameSubsets(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	first, err := sortedSubsets(a)
+	if err != nil {
+		return false
+	}
+	second, err := sortedSubsets(b)
+	return err == nil && slices.Equal(first, second)
+}
+
+// sortedSubsets returns the subsets in the body of Endpoints as sorted texts. The addresses and ports of
+// each subset are sorted, too.
+func sortedSubsets(body json.RawMessage) ([]string, error) {
+	var endpoints struct {
+		Subsets []map[string][]json.RawMessage
+	}
+	if err := objects.Unmarshal(body, &endpoints); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, subset := range endpoints.Subsets {
+		var lists []string
+		for name, items := range subset {
+			var texts []string
+			for _, item := range items {
+				texts = append(texts, string(item))
+			}
+			slices.Sort(texts)
+			lists = append(lists, name+strings.Join(texts, ","))
+		}
+		slices.Sort(lists)
+		all = append(all, strings.Join(lists, ";"))
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // anyCachedState reports whether the given function returns true for any recent cached state of the
