@@ -230,7 +230,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "The annotation endpoints.kubernetes.io/last-change-trigger-time may disappear or decrease after a restart. The batch period delays the effect of pod changes only.",
 		Handling: []string{
 			"endpoints-exact, needless-writes: do not read the annotation.",
-			"addresses: reports only a time in another format, a time that is repeated although no pod has changed, and a time after the change of a pod's readiness that the write shows.",
+			"addresses: reports only a time in another format, a time that is repeated although no pod has changed, and a time after the change of a pod's readiness that the write shows. After such a change it also reports a missing time, unless the process may have handled the change in an earlier sync.",
 		},
 	},
 	{

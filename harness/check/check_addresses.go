@@ -21,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. A write does not repeat last-change-trigger-time if no pod has changed. An update has the resourceVersion of the cached Endpoints.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. A write does not repeat last-change-trigger-time if no pod has changed. An update that shows a new change of a pod's readiness has this annotation. An update has the resourceVersion of the cached Endpoints.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -77,7 +77,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 
 // checkMetadata reports written Endpoints that lack an annotation of the version before. The
 // annotations of the controller itself do not count. checkMetadata also reports a trigger time that is
-// no time, or that is out of date or late, and an update without a resourceVersion. The argument got
+// no time, or that is out of date, late or missing, and an update without a resourceVersion. The argument got
 // holds the addresses in e.
 func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *objects.Endpoints, got objects.AddressSet) {
 	wrong, expected := "", ""
@@ -100,6 +100,9 @@ func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *
 	}
 	if wrong == "" {
 		wrong, expected = lateTriggerTime(m.sent, e, got)
+	}
+	if wrong == "" && e.TriggerTime == "" {
+		wrong, expected = missingTriggerTime(m.sent, e, got)
 	}
 	if wrong == "" {
 		return
@@ -206,6 +209,82 @@ func readinessChange(versions []cachedVersion[podVersion], was bool, since time.
 	return latest
 }
 
+// missingTriggerTime reports written Endpoints without a trigger time that show the change of a pod's
+// readiness. The argument got holds the addresses in e.
+//
+// A controller needs no trigger time if it may have handled the change before: upstream writes the time of
+// a change only once, even if that write fails. missingTriggerTime therefore examines only a write that is
+// based on the process's own last write of these Endpoints. Since that write, no write of them has failed.
+// After a failed connection it reports nothing, because a failed write may then be missing in the history.
+// Nor does it examine truncated Endpoints, because a change may cause no write of them.
+func missingTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (wrong, expected string) {
+	view, state := c.process.view, c.serviceState
+	base := view.endpoints[e.UID]
+	if base == nil || base.Version != e.Version || base.Version != state.version.value || base.Version != state.written ||
+		state.callsInFlight > 1 || c.process.disconnectedAt >= state.answered-lag || base.OverCapacity != "" || e.OverCapacity != "" {
+		return "", ""
+	}
+	services := keepSince(state.services, state.decidedBefore)
+	before, err := base.Addresses()
+	if s := services[0].value; err != nil || len(services) > 1 || s == nil || !s.Managed() {
+		return "", ""
+	}
+	was, is := addressesByPod(before), addressesByPod(got)
+	changed, at := "", time.Time{}
+	for uid, versions := range view.podVersions.byPod {
+		if first := readinessChangeSince(services[0].value, versions, was[uid], is[uid], state.version.since+lag); !first.IsZero() && (changed == "" || first.Before(at)) {
+			changed, at = podNameOf(versions), first
+		}
+	}
+	if changed == "" {
+		return "", ""
+	}
+	return "no annotation " + objects.TriggerTimeAnnotation,
+		fmt.Sprintf("this annotation, because the readiness of pod %s/%s changed at %s", e.Namespace, changed, at.UTC().Format(time.RFC3339))
+}
+
+// readinessChangeSince returns the time at which the readiness of a pod changed, as an update of Endpoints
+// shows it. The arguments was and is hold the addresses of the pod before and after the update of the
+// Endpoints of the Service s. The result is zero if the update shows no change, or if an earlier sync may
+// have handled it.
+//
+// No earlier sync has handled the change if it reached the cache after the Endpoints before the update
+// (argument since): such a sync would have written other Endpoints. The sync of the update has seen one of
+// the versions with the new addresses. The times of all of them must be later than those of earlier
+// versions. The name of a pod without an owner may have belonged to another pod.
+func readinessChangeSince(s *objects.Service, versions []cachedVersion[podVersion], was, is objects.AddressSet, since time.Duration) time.Time {
+	if maps.Equal(was, is) {
+		return time.Time{}
+	}
+	lists := make([]objects.AddressSet, len(versions))
+	changed := 0 // the index of the first version after the last one with the addresses before the update
+	for i, each := range versions {
+		lists[i] = objects.AddressSet{}
+		if each.value.Pod != nil && addAddresses(s, lists[i], each.value) != nil {
+			return time.Time{}
+		}
+		if maps.Equal(lists[i], was) {
+			changed = i + 1
+		}
+	}
+	if changed == 0 || changed == len(versions) || versions[changed].since <= since {
+		return time.Time{}
+	}
+	var before, first time.Time
+	for i, each := range versions {
+		switch pod := each.value.Pod; {
+		case i < changed && pod != nil && pod.ReadyTransition.After(before):
+			before = pod.ReadyTransition
+		case i < changed || !maps.Equal(lists[i], is):
+		case pod == nil, !pod.ReadyTransition.After(before), !pod.HasManagedOwner() && len(was) == 0:
+			return time.Time{}
+		case first.IsZero() || pod.ReadyTransition.Before(first):
+			first = pod.ReadyTransition
+		}
+	}
+	return first
+}
+
 // mismatch compares the written Endpoints e with what one version s of the Service requires. The
 // argument got holds the addresses in e.
 //
@@ -221,13 +300,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 		return fmt.Sprintf("list %d addresses and have annotation %s=%q", n, objects.OverCapacityAnnotation, e.OverCapacity),
 			fmt.Sprintf("at most %d addresses, and the annotation only on truncated Endpoints", objects.AddressesMax)
 	}
-	byPod := map[types.UID]objects.AddressSet{}
-	for p, ready := range got {
-		if byPod[p.UID] == nil {
-			byPod[p.UID] = objects.AddressSet{}
-		}
-		byPod[p.UID][p] = ready
-	}
+	byPod := addressesByPod(got)
 	for uid, listed := range byPod {
 		if versions.byPod[uid] == nil {
 			return "list " + describeAddresses(listed), "only addresses of pods that were recently in the cache of the process"
@@ -251,6 +324,18 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 		return fmt.Sprintf("list only %d of %d ready addresses, but also addresses that are not ready", listed, ready), fmt.Sprintf("addresses that are not ready only if the %d addresses include all ready ones", objects.AddressesMax)
 	}
 	return wrong, expected
+}
+
+// addressesByPod returns the given addresses of each pod, by the pod's UID.
+func addressesByPod(addresses objects.AddressSet) map[types.UID]objects.AddressSet {
+	byPod := map[types.UID]objects.AddressSet{}
+	for address, ready := range addresses {
+		if byPod[address.UID] == nil {
+			byPod[address.UID] = objects.AddressSet{}
+		}
+		byPod[address.UID][address] = ready
+	}
+	return byPod
 }
 
 // readyInEach reports whether a pod has a ready address for the Service in all given versions.

@@ -101,6 +101,7 @@ func writeEndpoints(h *historyBuilder, o history.Object, trigger string) *histor
 	h.wait(3 * time.Second)
 	step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o})
 	written := h.commit(history.Modified, o)
+	step.made = written
 	step.answered(200)
 	h.deliver(written)
 	return written
@@ -177,37 +178,120 @@ func TestAddressesKeepAnnotations(t *testing.T) {
 	})
 }
 
-// TestAddressesTriggerTime tests a write of Endpoints after a pod has become not ready.
+// becomesUnready builds a write of Endpoints with the given trigger time after their only pod has become
+// not ready. The pod was ready since the time in the argument before. The function change runs between the
+// event of the pod and the write, with the Service and the first written version of the Endpoints.
+func becomesUnready(before, trigger string, change func(h *historyBuilder, service, written *history.Object)) func(*historyBuilder) {
+	return func(h *historyBuilder) {
+		service := h.service("web", nil)
+		pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+		condition := func(status, at string) {
+			pod = h.commit(history.Modified, edited(*pod, "status", fields{"conditions": []any{fields{"type": "Ready", "status": status, "lastTransitionTime": at}}}))
+			h.deliver(pod)
+		}
+		condition("True", before)
+		address := []any{at(pod, "10.1.0.1")}
+		first := writeEndpoints(h, *h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z")
+		h.wait(3 * time.Second)
+		condition("False", "2001-09-09T01:46:50Z")
+		if change != nil {
+			change(h, service, first)
+		}
+		base := h.listed(objects.EndpointsResource)[0]
+		base.Body = encoded(fields{"subsets": []any{subset(nil, address)}})
+		writeEndpoints(h, base, trigger)
+	}
+}
+
+// updateEndpoints records an update of Endpoints without a response.
+func updateEndpoints(h *historyBuilder, o history.Object) *requestStep {
+	return h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o})
+}
+
 func TestAddressesTriggerTime(t *testing.T) {
-	becomesUnready := func(before, trigger string, spec ...fields) func(*historyBuilder) {
-		return func(h *historyBuilder) {
-			service := h.service("web", nil)
-			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
-			condition := func(status, at string) {
-				pod = h.commit(history.Modified, edited(*pod, "status", fields{"conditions": []any{fields{"type": "Ready", "status": status, "lastTransitionTime": at}}}))
-				h.deliver(pod)
-			}
-			condition("True", before)
-			address := []any{at(pod, "10.1.0.1")}
-			first := writeEndpoints(h, *h.endpoints("web", subset(address, nil)), "2001-09-09T01:46:40Z")
-			h.wait(3 * time.Second)
-			condition("False", "2001-09-09T01:46:50Z")
-			for _, change := range spec {
-				service = h.commit(history.Modified, edited(*service, "spec", change))
-				h.deliver(service)
-			}
-			first.Body = encoded(fields{"subsets": []any{subset(nil, address)}})
-			writeEndpoints(h, *first, trigger)
+	const before, change, after = "2001-09-09T01:46:40Z", "2001-09-09T01:46:50Z", "2001-09-09T01:46:51Z"
+	published := func(h *historyBuilder, service, _ *history.Object) {
+		for _, value := range []bool{true, false} {
+			service = h.commit(history.Modified, edited(*service, "spec", fields{"publishNotReadyAddresses": value}))
+			h.deliver(service)
 		}
 	}
 	runTestCases(t, "addresses", []testCase{
-		{name: "at the change", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:50Z")},
-		{name: "before the change", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:45Z")},
-		{name: "none", want: Pass, build: becomesUnready("2001-09-09T01:46:40Z", "")},
-		{name: "after the change, which has the time of the change before", want: Pass, build: becomesUnready("2001-09-09T01:46:50Z", "2001-09-09T01:46:51Z")},
-		{name: "after the change, which Endpoints with addresses that are not ready did not show", want: Pass,
-			build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:51Z", fields{"publishNotReadyAddresses": true}, fields{"publishNotReadyAddresses": false})},
-		{name: "after the change", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:51Z"`, build: becomesUnready("2001-09-09T01:46:40Z", "2001-09-09T01:46:51Z")},
+		{name: "at the change", want: Pass, build: becomesUnready(before, change, nil)},
+		{name: "before the change", want: Pass, build: becomesUnready(before, "2001-09-09T01:46:45Z", nil)},
+		{name: "after the change, which has the time of the change before", want: Pass, build: becomesUnready(change, after, nil)},
+		{name: "after the change, which Endpoints with addresses that are not ready did not show", want: Pass, build: becomesUnready(before, after, published)},
+		{name: "after the change", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="2001-09-09T01:46:51Z"`, build: becomesUnready(before, after, nil)},
+	})
+}
+
+func TestAddressesWithoutTriggerTime(t *testing.T) {
+	const before, change = "2001-09-09T01:46:40Z", "2001-09-09T01:46:50Z"
+	runTestCases(t, "addresses", []testCase{
+		{name: "after a change of readiness", want: Fail, evidence: "no annotation endpoints.kubernetes.io/last-change-trigger-time", build: becomesUnready(before, "", nil)},
+		{name: "after a change of readiness that has the time of the change before", want: Pass, build: becomesUnready(change, "", nil)},
+		{name: "after a change of readiness that is earlier than the change before", want: Pass, build: becomesUnready("2001-09-09T01:46:55Z", "", nil)},
+		{name: "after a failed write", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, written *history.Object) {
+			updateEndpoints(h, *written).answered(500)
+		})},
+		{name: "after a write that client-go may send again", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, written *history.Object) {
+			updateEndpoints(h, *written).deferred(503)
+		})},
+		{name: "after a write without a response", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, written *history.Object) {
+			updateEndpoints(h, *written)
+		})},
+		{name: "after a failed connection", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, _ *history.Object) {
+			h.request(history.Request{Verb: "get", Resource: objects.ServiceResource, Namespace: namespace, Name: "other"}).lost()
+		})},
+		{name: "after the end of a watch", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, _ *history.Object) {
+			h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[objects.ServiceResource], Subject: h.subject, Resource: objects.ServiceResource}})
+			h.watch(objects.ServiceResource, "")
+		})},
+		{name: "after a write of another client", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, written *history.Object) {
+			h.deliver(h.commit(history.Modified, *written))
+		})},
+	})
+}
+
+// publishesNewPod builds a write of Endpoints without a trigger time that adds a pod to another one. The
+// new pod reaches the cache after the given time since the write before.
+func publishesNewPod(after time.Duration, owned bool, annotations map[string]string, change func(h *historyBuilder, service *history.Object)) func(*historyBuilder) {
+	return func(h *historyBuilder) {
+		service := h.service("web", nil)
+		old := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+		first := writeEndpoints(h, *h.endpoints("web", subset([]any{at(old, "10.1.0.1")}, nil)), "2001-09-09T01:46:40Z")
+		h.wait(after)
+		var owner *history.Object
+		if owned {
+			owner = h.replicaSet("set", 1)
+		}
+		fresh := edited(*h.pod(owner, "web"), "spec", fields{"nodeName": "node-0"})
+		pod := h.commit(history.Modified, edited(fresh, "status", fields{
+			"podIP": "10.1.0.2", "podIPs": []any{fields{"ip": "10.1.0.2"}}, "phase": "Running", "conditions": []any{fields{"type": "Ready", "status": "True", "lastTransitionTime": "2001-09-09T01:46:41Z"}},
+		}))
+		h.deliver(pod)
+		if change != nil {
+			change(h, service)
+		}
+		first.Body = encoded(fields{"subsets": []any{subset([]any{at(old, "10.1.0.1"), at(pod, "10.1.0.2")}, nil)}})
+		first.Annotations = annotations
+		h.wait(3 * time.Second)
+		updateEndpoints(h, *first).answered(200)
+	}
+}
+
+func TestAddressesWithoutTriggerTimeOfNewPod(t *testing.T) {
+	const long = 3 * time.Second
+	trigger := map[string]string{objects.TriggerTimeAnnotation: "2001-09-09T01:46:41Z"}
+	revised := func(h *historyBuilder, service *history.Object) {
+		h.deliver(h.commit(history.Modified, edited(*service, "spec", fields{"sessionAffinity": "None"})))
+	}
+	runTestCases(t, "addresses", []testCase{
+		{name: "adds a pod without a trigger time", want: Fail, evidence: "no annotation endpoints.kubernetes.io/last-change-trigger-time", build: publishesNewPod(long, true, nil, nil)},
+		{name: "adds a pod with a trigger time", want: Pass, build: publishesNewPod(long, true, trigger, nil)},
+		{name: "adds a pod that appeared when the cache may not have contained the last write", want: Pass, build: publishesNewPod(lag/2, true, nil, nil)},
+		{name: "adds a pod without an owner, whose name another pod may have had", want: Pass, build: publishesNewPod(long, false, nil, nil)},
+		{name: "adds a pod after a change of the Service", want: Pass, build: publishesNewPod(long, true, nil, revised)},
 	})
 }
 

@@ -195,6 +195,9 @@ type process struct {
 	// idleAfter and awaited no response. idleUntil is the end of the last such period.
 	idlePeriods int
 	idleUntil   time.Duration
+	// disconnectedAt is when a request of the process last got no response, or when a watch last
+	// ended. The connection may then have failed, and with it requests that did not reach the proxy.
+	disconnectedAt time.Duration
 	// prunedAt is when the model last removed pod states older than decisionWindowMax (90 s). The
 	// model also removes old states when the process is idle (sends nothing for a while). A busy
 	// process may never be idle.
@@ -638,6 +641,9 @@ type serviceState struct {
 	// may have read the Endpoints from the API server before the next write.
 	answered        time.Duration
 	lastWriteFailed bool
+	// written is the resourceVersion in the response to the last write of the Endpoints. It is 0 if
+	// the process got no such response: the write failed, or its response was lost.
+	written history.Version
 	// decided is the earliest time at which the process may have decided on its last write of the
 	// Endpoints, and decidedBefore that of the write before.
 	decided, decidedBefore time.Duration

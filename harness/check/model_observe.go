@@ -52,6 +52,9 @@ func (m *Model) observe(r *history.Record) error {
 	case r.Delivery != nil:
 		return m.deliver(r.Delivery)
 	case r.WatchClosed != nil:
+		if s := m.streams[r.WatchClosed.ID]; s != nil {
+			s.process.disconnectedAt = m.clockOf(s.process.name)
+		}
 		delete(m.streams, r.WatchClosed.ID)
 	case r.Process != nil:
 		m.processEvent(r.Process)
@@ -139,6 +142,9 @@ func (m *Model) response(r *history.Response) {
 			if !c.holders.certainly(committed) {
 				c.holders.committed = nil
 			}
+		}
+		if r.Code == 0 {
+			c.process.disconnectedAt = m.processTime
 		}
 		c.process.recordAnswer(c, r, m.processTime)
 		if c.verb == callLease && c.writesLease {

@@ -48,6 +48,8 @@ func newProcess(name string, d *objects.Decoder, tested *testedControllers, sett
 		rollouts:      map[types.UID]*rolloutState{},
 		serviceStates: map[objectName]*serviceState{},
 
+		disconnectedAt: never,
+
 		idleAfter:     settings.idleAfter(),
 		batchTime:     settings.batchTime(),
 		clientRetries: map[string]time.Duration{},

@@ -123,6 +123,10 @@ func (state *serviceState) recordWrite(p *process, at time.Duration, base histor
 // decision.
 func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	state.callAnswered(at)
+	state.written = 0
+	if r.OK() && r.Object != nil {
+		state.written = r.Object.Version
+	}
 	if !isRetriedByClient(r) {
 		state.answered, state.lastWriteFailed = at, !r.OK()
 	}
