@@ -198,8 +198,8 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "events-not-reliable", Topic: topicStatus,
 		Behavior: "Events are rate-limited, aggregated, asynchronous, and lost in a crash.",
 		Handling: []string{
-			"all: no check counts events.",
-			"events: examines only events that the process has sent, and requires none.",
+			"all: no check counts the events about an object.",
+			"events: requires only that the subject sends one event with a reason after 3 responses that demand one.",
 		},
 	},
 	{

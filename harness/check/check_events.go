@@ -19,15 +19,17 @@ import (
 // events about ReplicaSets, ReplicationControllers and Deployments with the reasons
 // SuccessfulCreate, SuccessfulDelete and ScalingReplicaSet.
 //
-// It does not demand that an event exists, because events are rate-limited and may be lost (allowed
-// behavior events-not-reliable).
+// It does not demand that a certain event exists, because events are rate-limited and may be lost
+// (allowed behavior events-not-reliable). It reports a subject that sends no event at all with a reason,
+// although it had several occasions; see missingEvents.
 var eventsCheck = Check{
 	ID:               "events",
-	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal.",
-	Contract:         "ReplicaSet 12, Deployment 7",
+	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
+	Contract:         "ReplicaSet 12, Deployment 6 and 7, Endpoints 12",
 	Property:         Safety,
-	Scope:            contractOf(kube.OwnsPods, kube.RollsOut),
+	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController or Deployment.",
+	Ignores:          "A missing event, if client-go may have dropped or delayed it: after a failed connection or a failed request for an event, after the first 20 requests about an object, during a burst of requests, or if the process was not idle afterwards.",
 	AllowedBehaviors: []string{"events-not-reliable"},
 	New:              newEventsChecker,
 }
@@ -38,6 +40,7 @@ type eventsChecker struct {
 	// written contains the writes that the API server has accepted and that events may describe,
 	// with the time of the response on the clock of the run.
 	written map[*process]map[eventSubject]time.Duration
+	missing missingEvents
 }
 
 // eventSubject identifies the write that an event describes. The name is that of the written object,
@@ -51,13 +54,6 @@ type eventSubject struct {
 	from, to int
 }
 
-// The reasons of the events that the check examines.
-const (
-	podCreatedReason = "SuccessfulCreate"
-	podDeletedReason = "SuccessfulDelete"
-	scaledReason     = "ScalingReplicaSet"
-)
-
 // eventDelayMax is how long after a write the process may send the event about it. client-go tries to
 // send an event 12 times, with 10 seconds between two tries. After this time, the checker may forget
 // the write.
@@ -68,10 +64,16 @@ const eventDelayMax = 5 * time.Minute
 const writesMax = 1 << 14
 
 func newEventsChecker(Settings) Checker {
-	return &eventsChecker{written: map[*process]map[eventSubject]time.Duration{}}
+	return &eventsChecker{written: map[*process]map[eventSubject]time.Duration{}, missing: newMissingEvents()}
 }
 
 func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
+	checker.missing.observe(m)
+	if r.Phase != nil && r.Phase.Name == history.PhaseEnd {
+		for _, e := range checker.missing.report(m) {
+			checker.addViolation(func() Evidence { return e })
+		}
+	}
 	if answered := m.answered; answered != nil && answered.response.OK() {
 		checker.remember(m, answered)
 	}
@@ -83,11 +85,6 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 	case c.rollout != nil && c.scaling == nil && r.Request.Resource == objects.ReplicaSetResource && r.Request.IsWrite():
 		checker.store(m, c.process, eventSubject{c.rollout.uid, scaledReason, r.Request.Name, unknownSize, unknownSize})
 	}
-}
-
-// isEvents reports whether a resource is events, in the core API group or in events.k8s.io.
-func isEvents(resource string) bool {
-	return resource == "events" || resource == "events.events.k8s.io"
 }
 
 // remember stores an accepted write that the process may describe in an event.
@@ -145,6 +142,7 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 		return // the API server rejects it
 	}
 	about, message := event.InvolvedObject, strings.TrimPrefix(event.Message+event.Note, combinedPrefix)
+	checker.missing.addSent(event.Reason, message)
 	if about.UID == "" {
 		about = event.Regarding
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // emit records that the process creates an event about an object.
@@ -16,6 +17,23 @@ func (h *historyBuilder) emit(kind string, about *history.Object, eventType, rea
 			"involvedObject": fields{"kind": kind, "name": about.Name, "uid": about.UID}, "type": eventType, "reason": reason, "message": message,
 		}),
 	}})
+}
+
+// eventsOfAllReasons returns creates of events, one with each reason that the check demands. The events are
+// about an object of another kind, so that the check reads only the reason.
+func eventsOfAllReasons() (all []history.Request) {
+	for _, reason := range []string{
+		podCreatedReason, podDeletedReason, scaledReason, createFailedReason, deleteFailedReason,
+		setFailedReason, createEndpointsReason, updateEndpointsReason,
+	} {
+		for _, message := range []string{"Scaled up from 0 to 1", "Scaled up from 1 to 2"} {
+			all = append(all, history.Request{Verb: "create", Resource: "events", Namespace: namespace, Object: &history.Object{
+				Ref:  history.Ref{Namespace: namespace, Name: "lease." + reason},
+				Body: encoded(fields{"involvedObject": fields{"kind": "Lease"}, "reason": reason, "message": message}),
+			}})
+		}
+	}
+	return all
 }
 
 func TestEventsAboutPods(t *testing.T) {
@@ -119,4 +137,105 @@ func TestEventsAboutScaling(t *testing.T) {
 			h.emit(kube.Deployment, scaled(h), "Normal", reason, "web-v1 has 8 replicas")
 		}},
 	})
+}
+
+// TestMissingEvents tests histories in which the process sends no event with one of the reasons.
+func TestMissingEvents(t *testing.T) {
+	// creates answers n creates of pods. It then waits for 5 s.
+	creates := func(n int, answer func(h *historyBuilder, step *requestStep)) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, n)
+			for range n {
+				answer(h, h.create(rs))
+			}
+			h.wait(5 * time.Second)
+		}
+	}
+	created := func(h *historyBuilder, step *requestStep) { h.deliver(succeed(step)...) }
+	after := func(build, change func(*historyBuilder)) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			build(h)
+			change(h)
+		}
+	}
+	// scalings creates three Deployments with a ReplicaSet each, which the process then scales from 3 to 5.
+	// Each scaling has an event with each of the given messages.
+	scalings := func(messages ...string) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			for _, name := range []string{"a", "b", "c"} {
+				d := h.deployment(name, 5, rollingUpdate(5, 5))
+				set := h.createReplicaSet(name, "v1", 3).applyAndAnswer()
+				h.deliver(set)
+				h.resize(set, 5).applyAndAnswer()
+				for _, message := range messages {
+					h.emit(kube.Deployment, d, "Normal", "ScalingReplicaSet", "Scaled up replica set "+set.Name+message).answered(201)
+				}
+			}
+			h.wait(5 * time.Second)
+		}
+	}
+	endpoints := func(answer func(step *requestStep)) func(*historyBuilder) {
+		return func(h *historyBuilder) {
+			h.service("web", nil)
+			for range 3 {
+				h.wait(3 * time.Second)
+				answer(h.publish("web", fields{}))
+			}
+			h.wait(5 * time.Second)
+		}
+	}
+	for _, test := range []testCase{
+		{name: "three created pods", want: Fail, evidence: "subject-0 sent no event with the reason SuccessfulCreate, in spite of 3 responses such as that to create pods ns/", build: creates(3, created)},
+		{name: "two created pods", want: notFailed, build: creates(2, created)},
+		{name: "three created pods and a late event", want: Pass, build: after(creates(3, created), func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, h.find("web"), "Normal", "SuccessfulCreate", "Created pod: web-1").answered(201)
+		})},
+		{name: "three created pods, and a request for an event fails", want: notFailed, build: after(creates(3, created), func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, h.find("web"), "Warning", "Other", "Other").answered(500)
+			h.wait(5 * time.Second)
+		})},
+		{name: "three created pods, and the API server refuses another event", want: Fail, evidence: "SuccessfulCreate", build: after(creates(3, created), func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, h.find("web"), "Warning", "Other", "Other").answered(403)
+			h.wait(5 * time.Second)
+		})},
+		{name: "three created pods, and connections fail", want: notFailed, build: creates(3, func(h *historyBuilder, step *requestStep) {
+			created(h, step)
+			h.request(history.Request{Verb: "get", Resource: objects.ServiceResource, Namespace: namespace, Name: "other"}).lost()
+		})},
+		{name: "three created pods before the process dies", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.deliver(h.createAll(rs, 3)...)
+			h.restart("subject-0")
+			h.wait(5 * time.Second)
+		}},
+		{name: "three refused pods", want: Fail, evidence: "FailedCreate", build: creates(3, func(h *historyBuilder, step *requestStep) {
+			step.answered(500)
+			h.wait(2 * time.Second)
+		})},
+		{name: "three pods in a terminating namespace", want: notFailed, build: creates(3, func(h *historyBuilder, step *requestStep) { step.refusedAsTerminating() })},
+		{name: "three deleted pods", want: Fail, evidence: "SuccessfulDelete", build: func(h *historyBuilder) {
+			for _, pod := range h.running(deliveredReplicaSet(h, 1), 4)[:3] {
+				h.delete(pod).answered(200)
+			}
+			h.wait(5 * time.Second)
+		}},
+		{name: "three deletes of missing pods", want: notFailed, build: func(h *historyBuilder) {
+			for _, pod := range h.running(deliveredReplicaSet(h, 1), 4)[:3] {
+				h.delete(pod).answered(404)
+			}
+			h.wait(5 * time.Second)
+		}},
+		{name: "three refused Endpoints", want: Fail, evidence: "FailedToCreateEndpoint", build: endpoints(func(step *requestStep) { step.answered(409) })},
+		{name: "three Endpoints that client-go creates again", want: notFailed, build: endpoints(func(step *requestStep) { step.deferred(503) })},
+		{name: "three scaled and three new ReplicaSets", want: Fail, evidence: "ScalingReplicaSet", build: scalings()},
+		{name: "three new ReplicaSets", want: Fail, evidence: "ScalingReplicaSet for a new ReplicaSet", build: scalings(" from 3 to 5")},
+		{name: "three scaled ReplicaSets", want: Fail, evidence: "ScalingReplicaSet, in spite of", build: scalings(" from 0 to 3")},
+		{name: "three scaled and three new ReplicaSets, and all events", want: Pass, build: scalings(" from 0 to 3", " from 3 to 5")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistoryBuilderOf(modelResources...)
+			test.build(h)
+			test.verify(t, h, testSettings, "events")
+		})
+	}
 }

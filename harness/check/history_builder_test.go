@@ -49,7 +49,15 @@ var modelResources = []string{replicaSets, controllers, objects.PodResource, obj
 
 // newHistoryBuilder begins a history in the phase chaos. A process has started, and has received
 // empty lists of all modelResources.
-func newHistoryBuilder() *historyBuilder { return newHistoryBuilderOf(modelResources...) }
+//
+// The process has also sent an event with each reason that the check events knows.
+func newHistoryBuilder() *historyBuilder {
+	h := newHistoryBuilderOf(modelResources...)
+	for _, r := range eventsOfAllReasons() {
+		h.request(r).answered(201)
+	}
+	return h
+}
 
 // newHistoryBuilderOf begins a history in the phase chaos. A process has started, and has
 // received empty lists of the given resources.

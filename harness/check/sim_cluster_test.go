@@ -230,6 +230,14 @@ func (s *cluster) sent(r history.Request) uint64 {
 	return r.ID
 }
 
+// emitEvents records that the controller sends an event with each reason that the check events demands.
+// A real controller sends such an event after each request.
+func (s *cluster) emitEvents() {
+	for _, r := range eventsOfAllReasons() {
+		s.append(history.Record{Response: &history.Response{ID: s.sent(r), Code: 201, ServerCode: 201, Reached: true}})
+	}
+}
+
 // addPod commits a new pod. The pod becomes ready within 100 ms. During the phase chaos, one pod
 // in five may take up to 15 s.
 func (s *cluster) addPod(app string, owners []history.Owner) *simObject {

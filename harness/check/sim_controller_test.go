@@ -71,6 +71,7 @@ func (s *cluster) restart(r rules) {
 	for _, resource := range []string{s.resource, objects.PodResource} {
 		c.list(resource)
 	}
+	s.emitEvents()
 }
 
 // alive reports whether c is still the running process of the controller.

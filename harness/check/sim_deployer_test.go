@@ -79,6 +79,7 @@ func (s *rolloutSim) restart(r rolloutRules) {
 		c.feeds[resource] = &simStream{last: s.now + time.Millisecond}
 		c.caches[resource] = &simStream{}
 	}
+	s.emitEvents()
 	d.enqueue(5 * time.Millisecond)
 	if r.rewritesStatus {
 		d.rewrite()
