@@ -24,8 +24,8 @@ func (h *historyBuilder) rollBackWith(d *history.Object, version string, annotat
 	return h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// undoNew records that a Deployment with a requested rollback gets the new template v4, that the process
-// creates its ReplicaSet, and that it rolls back to a version.
+// undoNew records that a Deployment with a requested rollback gets the new template v4. The process creates
+// its ReplicaSet, and then rolls the Deployment back to a version.
 func undoNew(h *historyBuilder, _ *history.Object, changedTo func(*historyBuilder, string) *history.Object, version string) {
 	d := changedTo(h, "v4")
 	created := h.createReplicaSet("web", "v4", 0)
