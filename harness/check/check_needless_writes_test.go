@@ -128,7 +128,9 @@ func TestNeedlessWrites(t *testing.T) {
 		}},
 		{name: "6 updates of Endpoints change only the order of the addresses", want: Fail, evidence: "sent 6 updates of endpoints ns/web", build: func(h *historyBuilder) {
 			republishes(h, 6, 3, func(e *history.Object) {
-				var body struct{ Subsets []map[string][]json.RawMessage }
+				var body struct {
+					Subsets []map[string][]json.RawMessage
+				}
 				if err := json.Unmarshal(e.Body, &body); err != nil {
 					panic(err)
 				}
