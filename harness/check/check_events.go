@@ -25,7 +25,7 @@ import (
 var eventsCheck = Check{
 	ID:               "events",
 	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
-	Contract:         "ReplicaSet 12, Deployment 6 and 7, Endpoints 12",
+	Contract:         "ReplicaSet 12, Deployment 6, 7, Endpoints 12",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController or Deployment.",
