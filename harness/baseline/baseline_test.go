@@ -255,56 +255,6 @@ func TestExtraEffects(t *testing.T) {
 // staleView is the record of a fault that makes caches old.
 var staleView = &history.Record{Fault: &history.Fault{Name: "stale-list", Event: history.FaultFired}}
 
-// TestTemporaryObjects checks extra creates and deletes of an object with a fixed name. Some are permitted
-// after a fault that makes caches old. The baseline contains one create of a claim.
-func TestTemporaryObjects(t *testing.T) {
-	first, second, third := object("claims", "c", "1", `{}`), object("claims", "c", "2", `{}`), object("claims", "c", "3", `{}`)
-	created := func(id uint64, o *history.Object) []any {
-		records := requested(id, "create", o, 201)
-		records[1].Response.Object = o
-		return []any{records, commit(history.Added, o)}
-	}
-	deleted := func(id uint64, o *history.Object) []any {
-		return []any{requested(id, "delete", o, 200), commit(history.Deleted, o)}
-	}
-	late := func(parts []any) []any {
-		for _, part := range parts {
-			records, ok := part.([]*history.Record)
-			if !ok {
-				records = []*history.Record{part.(*history.Record)}
-			}
-			for _, r := range records {
-				r.At = time.Minute
-			}
-		}
-		return parts
-	}
-	learnt := Combine([]*Observer{observed(created(1, first)...)})
-	extra := []string{"claims ns/c: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}
-	for name, test := range map[string]struct {
-		run  [][]any
-		want []string
-	}{
-		"created from an old view, and replaced": {run: [][]any{{staleView}, created(1, first), deleted(2, first), created(3, second)}},
-		"replaced without a fault":               {run: [][]any{created(1, first), deleted(2, first), created(3, second)}, want: extra},
-		"deleted because of an old view":         {run: [][]any{created(1, first), {staleView}, deleted(2, first), created(3, second)}, want: extra},
-		"created long after the fault": {
-			run:  [][]any{{staleView, &history.Record{At: time.Second, Fault: &history.Fault{Name: "stale-list", Event: history.FaultHealed}}}, late(created(1, first)), late(deleted(2, first)), late(created(3, second))},
-			want: extra,
-		},
-		"deleted, and then one more temporary": {
-			run:  [][]any{created(1, first), {staleView}, deleted(2, first), created(3, second), deleted(4, second), created(5, third)},
-			want: []string{"claims ns/c: found 3 created, 2 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, extraEffects(learnt, observed(slices.Concat(test.run...)...))); diff != "" {
-				t.Errorf("extra effects (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestExtraEffectsOfGeneratedNames checks which creates and deletes of objects with generated names
 // count as extra. The baseline contains one create of a pod.
 func TestExtraEffectsOfGeneratedNames(t *testing.T) {

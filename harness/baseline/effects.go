@@ -17,9 +17,6 @@ type effects struct {
 	created int // how often the controllers under test created an object with this name
 	deleted int // how often the controllers under test deleted an object with this name
 	lost    int // how often an object with this name disappeared although the controllers under test had not deleted it
-	// temporary is how often the controllers under test deleted an object that they had created while
-	// one of the faults in StaleViewFaults acted, or soon after it. It is not part of the text.
-	temporary int
 }
 
 // StaleViewFaults lists the faults that make the caches of a controller older than they can be without
@@ -173,12 +170,7 @@ func (o *Observer) send(r *history.Request) {
 // The controllers cannot know the generated name of an object if they did not receive the response
 // to its create. They may then create another object, and delete one of the two. The first object
 // therefore counts as created and as lost, so that its replacement is not extra.
-//
-// The argument stale is true if the controllers may have acted on an old view because of a fault.
-func (o *Observer) answer(w *write, r *history.Response, stale bool) {
-	if stale && r.ServerCode == http.StatusCreated && r.Object != nil {
-		o.createdStale[r.Object.UID] = true
-	}
+func (o *Observer) answer(w *write, r *history.Response) {
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:
 	case w.verb == "patch":
@@ -205,9 +197,6 @@ func (o *Observer) answer(w *write, r *history.Response, stale bool) {
 			o.deletes[w.uid] = true
 		}
 		o.effectsOf(w.key).deleted++
-		if o.createdStale[w.uid] {
-			o.effectsOf(w.key).temporary++
-		}
 	}
 }
 
@@ -235,8 +224,7 @@ func (o *Observer) Effects() Facts {
 //
 // If one of the faults in [StaleViewFaults] fired, the controllers under test may have acted on old views.
 // A temporary object is then not extra: they could not know that they did not need the object, and
-// deleted it later. An object with a fixed name is temporary if it does not exist at the end, or if they
-// created it during the fault or soon after it.
+// deleted it later. An object with a fixed name is only temporary if it does not exist at the end.
 func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(found)) {
@@ -256,10 +244,7 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); run.staleViews && temporary > 0 {
-			if !HasGeneratedName(key) && got.created != got.deleted {
-				temporary = min(temporary, run.effectsOn(key).temporary)
-			}
+		if temporary := min(extraCreates, extraDeletes); run.staleViews && temporary > 0 && (HasGeneratedName(key) || got.created == got.deleted) {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,13 +36,7 @@ type Observer struct {
 	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
 	responses  map[string]*responses // the responses that counts is about, by the same key
 	staleViews bool                  // true if one of the faults in StaleViewFaults fired
-	// active has the indexes of these faults that have fired and are not healed. If there are none,
-	// views may be stale until the time staleUntil.
-	active     map[int]bool
-	staleUntil time.Duration
-	// createdStale has the UIDs of the objects that the controllers under test created meanwhile.
-	createdStale map[types.UID]bool
-	deletes      map[types.UID]bool // UIDs of the objects that the controllers under test deleted and that still exist
+	deletes    map[types.UID]bool    // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a create or delete request that the controllers under test sent.
@@ -59,7 +52,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, createdStale: map[types.UID]bool{}, active: map[int]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -70,14 +63,14 @@ func (o *Observer) Observe(r *history.Record) {
 		o.start = *r.Start
 	case r.Commit != nil:
 		o.commit(r.Commit)
-	case r.Fault != nil && slices.Contains(StaleViewFaults, r.Fault.Name):
-		o.observeStaleView(r)
+	case r.Fault != nil && r.Fault.Event == history.FaultFired && slices.Contains(StaleViewFaults, r.Fault.Name):
+		o.staleViews = true
 	case r.Request != nil && r.Request.IsWrite():
 		o.send(r.Request)
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
 		w := o.writes[r.Response.ID]
 		before := o.effectsOn(w.key)
-		o.answer(w, r.Response, len(o.active) > 0 || r.At < o.staleUntil)
+		o.answer(w, r.Response)
 		o.record(w.key, before, r)
 		delete(o.writes, r.Response.ID)
 	case r.Step != nil && r.Step.Event == history.StepLate:
@@ -86,24 +79,6 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepFailed && o.failed == nil:
 		o.failed = r
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
-	}
-}
-
-// staleAfter is how long the controllers under test may act on an old view after the end of a fault. It
-// includes the start of a process, and the retry of a list.
-const staleAfter = 5 * time.Second
-
-// observeStaleView stores that a fault makes views stale, or that it has ended.
-func (o *Observer) observeStaleView(r *history.Record) {
-	switch r.Fault.Event {
-	case history.FaultFired:
-		o.staleViews = true
-		o.active[r.Fault.Index] = true
-	case history.FaultHealed:
-		if o.active[r.Fault.Index] {
-			delete(o.active, r.Fault.Index)
-			o.staleUntil = r.At + staleAfter
-		}
 	}
 }
 
