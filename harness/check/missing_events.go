@@ -89,9 +89,13 @@ func (missing *missingEvents) observe(m *Model) {
 		missing.becameIdle(m.endedIdle, m.processTime)
 	}
 	c := m.answered
+	if c == nil {
+		return
+	}
+	_, key, _ := strings.Cut(c.key, " ") // the key begins with the verb and the resource
+	resource, _, _ := strings.Cut(key, " ")
 	switch {
-	case c == nil:
-	case isEvents(strings.Fields(c.key)[1]):
+	case isEvents(resource):
 		code := c.response.Code
 		refused := code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusConflict
 		missing.unreliable = missing.unreliable || !c.response.OK() && !refused

@@ -200,8 +200,8 @@ func (e *Environment) SubjectWatchesNow() bool { return len(e.watches.closed()) 
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
-// the missing and the watched resources. The argument ended is a callback that returns an error if the subject has
-// ended unexpectedly. wait then returns this error at once.
+// the missing and the watched resources. The argument ended is a callback that returns an error if the
+// subject has ended unexpectedly. wait then returns this error at once.
 func (w *subjectWatches) wait(ctx context.Context, ended func() error) error {
 	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {
 		if missing := w.missing(); len(missing) > 0 && ended() == nil {

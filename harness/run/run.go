@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
@@ -213,16 +212,12 @@ func (o *Options) checkWorkload() error {
 // number of nodes.
 func (o *Options) controlPlane() providers.Options {
 	definition := o.Target.Definition()
-	var definitions []*unstructured.Unstructured
-	if definition != nil {
-		definitions = definition.CustomResources()
-	}
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
 		Pods:          o.Scenario.PodsMax(),
 		Controllers:   kube.Known(o.Scenario.Controllers()),
 		Volumes:       definition != nil,
-		Definitions:   definitions,
+		Definitions:   definition.CustomResources(),
 		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
 		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
 		UpstreamDir:   o.UpstreamDir,

@@ -155,8 +155,11 @@ func Command(path string, args ...string) (Target, error) {
 func (t Target) Definition() *Definition { return t.definition }
 
 // CustomResources returns the CustomResourceDefinitions in Objects. It leaves out those with a conversion
-// webhook, because its address is only known when a replica starts.
+// webhook, because its address is only known when a replica starts. A nil definition has none.
 func (d *Definition) CustomResources() []*unstructured.Unstructured {
+	if d == nil {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(d.Objects), func(o *unstructured.Unstructured) bool {
 		strategy, _, _ := unstructured.NestedString(o.Object, "spec", "conversion", "strategy")
 		return o.GetKind() != "CustomResourceDefinition" || strategy == "Webhook"
