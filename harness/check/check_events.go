@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -16,38 +17,38 @@ import (
 )
 
 // eventsCheck demands that a controller emits only events that are true. It examines creates of
-// events about ReplicaSets, ReplicationControllers and Deployments with the reasons
-// SuccessfulCreate, SuccessfulDelete and ScalingReplicaSet.
+// events about ReplicaSets, ReplicationControllers, Deployments and Endpoints. The reasons are those
+// of a successful or failed create or delete, and ScalingReplicaSet.
 //
 // It does not demand that a certain event exists, because events are rate-limited and may be lost
 // (allowed behavior events-not-reliable). It reports a subject that sends no event at all with a reason,
 // although it had several occasions; see missingEvents.
 var eventsCheck = Check{
 	ID:               "events",
-	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
+	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. An event with the reason FailedCreate, FailedDelete, ReplicaSetCreateError, FailedToCreateEndpoint or FailedToUpdateEndpoint follows such a request of the process that failed. It has the type Warning. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
 	Contract:         "ReplicaSet 12, Deployment 6, 7, Endpoints 12",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
-	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController or Deployment.",
-	Ignores:          "A missing event, if client-go may have dropped or delayed it: after a failed connection or a failed request for an event, after the first 20 requests about an object, during a burst of requests, or if the process was not idle afterwards.",
+	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController, Deployment or Endpoints object.",
+	Ignores:          "An event about a failure, if a connection of the process failed in the 5 minutes before it. A missing event, if client-go may have dropped or delayed it: after a failed connection or a failed request for an event, after the first 20 requests about an object, during a burst of requests, or if the process was not idle afterwards.",
 	AllowedBehaviors: []string{"events-not-reliable"},
 	New:              newEventsChecker,
 }
 
-// eventsChecker reports an event that no accepted write of the process explains.
+// eventsChecker reports an event that no accepted or failed write of the process explains.
 type eventsChecker struct {
 	findings
-	// written contains the writes that the API server has accepted and that events may describe,
-	// with the time of the response on the clock of the run.
+	// written contains the writes that events may describe, with the time of the response on the clock
+	// of the run.
 	written map[*process]map[eventSubject]time.Duration
 	missing missingEvents
 }
 
 // eventSubject identifies the write that an event describes. The name is that of the written object,
 // such as a pod. The field about is the UID of the object that the event names, such as the pod's
-// ReplicaSet.
+// ReplicaSet. All failed writes with the same reason and the same UID have one eventSubject without a name.
 type eventSubject struct {
-	about  types.UID // empty for a deleted pod, because its owner may be unknown
+	about  types.UID // empty for a deleted pod, because its owner may be unknown, and for Endpoints
 	reason string
 	name   string
 	// from and to are spec.replicas before and after a scaling, or unknownSize.
@@ -74,8 +75,8 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 			checker.addViolation(func() Evidence { return e })
 		}
 	}
-	if answered := m.answered; answered != nil && answered.response.OK() {
-		checker.remember(m, answered)
+	if m.answered != nil {
+		checker.remember(m, m.answered)
 	}
 	c := m.sent
 	switch {
@@ -87,10 +88,14 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// remember stores an accepted write that the process may describe in an event.
+// remember stores an accepted or failed write that the process may describe in an event.
 func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 	var subject eventSubject
 	switch {
+	case !c.response.OK() && failureReason(c.call) == "":
+		return
+	case !c.response.OK():
+		subject = failureSubject(c.call)
 	case c.verb == callCreatePod && c.response.Object != nil:
 		subject = eventSubject{about: c.ownerState.uid, reason: podCreatedReason, name: c.response.Object.Name}
 	case c.verb == callDeletePod:
@@ -101,6 +106,20 @@ func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 		return
 	}
 	checker.store(m, c.process, subject)
+}
+
+// failureSubject identifies the failed writes with the same event as the given one.
+func failureSubject(c *call) eventSubject {
+	subject := eventSubject{reason: failureReason(c)}
+	switch {
+	case c.verb == callCreatePod:
+		subject.about = c.ownerState.uid
+	case c.rollout != nil:
+		subject.about = c.rollout.uid
+	case c.serviceState != nil:
+		subject.name = aboutObject(c)
+	}
+	return subject
 }
 
 // store adds a write of a process. It forgets the writes of processes that have ended, and old writes if
@@ -146,13 +165,20 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 	if about.UID == "" {
 		about = event.Regarding
 	}
-	if !examinedKinds[event.Reason][about.Kind] {
+	eventType, examined := examinedKinds[event.Reason][about.Kind]
+	fails := eventType == corev1.EventTypeWarning
+	if !examined || fails && p.disconnectedAt >= m.processTime-eventDelayMax {
 		return
 	}
 	checker.exercised++
-	expected := checker.expected(p, about.UID, event.Reason, message)
-	if expected == "" && event.Type != "Normal" {
-		expected = "the type Normal"
+	var expected string
+	if fails {
+		expected = checker.expectedFailure(p, about.UID, event.Reason, r.Namespace+"/"+about.Name)
+	} else {
+		expected = checker.expected(p, about.UID, event.Reason, message)
+	}
+	if expected == "" && event.Type != eventType {
+		expected = "the type " + eventType
 	}
 	if expected == "" {
 		return
@@ -163,11 +189,33 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 	})
 }
 
-// examinedKinds contains the kinds about which controllers emit events with each reason.
-var examinedKinds = map[string]map[string]bool{
-	podCreatedReason: {kube.ReplicaSet: true, kube.ReplicationController: true},
-	podDeletedReason: {kube.ReplicaSet: true, kube.ReplicationController: true},
-	scaledReason:     {kube.Deployment: true},
+// examinedKinds contains the kinds about which controllers emit events with each reason, and the type of
+// the events.
+var examinedKinds = map[string]map[string]string{
+	podCreatedReason:      {kube.ReplicaSet: corev1.EventTypeNormal, kube.ReplicationController: corev1.EventTypeNormal},
+	podDeletedReason:      {kube.ReplicaSet: corev1.EventTypeNormal, kube.ReplicationController: corev1.EventTypeNormal},
+	scaledReason:          {kube.Deployment: corev1.EventTypeNormal},
+	createFailedReason:    {kube.ReplicaSet: corev1.EventTypeWarning, kube.ReplicationController: corev1.EventTypeWarning},
+	deleteFailedReason:    {kube.ReplicaSet: corev1.EventTypeWarning, kube.ReplicationController: corev1.EventTypeWarning},
+	setFailedReason:       {kube.Deployment: corev1.EventTypeWarning},
+	createEndpointsReason: {kube.Endpoints: corev1.EventTypeWarning},
+	updateEndpointsReason: {kube.Endpoints: corev1.EventTypeWarning},
+}
+
+// expectedFailure says what the check expected instead of an event about a failure. It returns "" if a
+// failed write of the process explains the event. The event is about the object with this UID and name.
+func (checker *eventsChecker) expectedFailure(p *process, about types.UID, reason, name string) string {
+	subject := eventSubject{reason: reason}
+	switch reason {
+	case createFailedReason, setFailedReason:
+		subject.about = about
+	case createEndpointsReason, updateEndpointsReason:
+		subject.name = name
+	}
+	if _, ok := checker.written[p][subject]; !ok {
+		return "a failed request of the process, such as a create or delete, before the event"
+	}
+	return ""
 }
 
 // expected says what the check expected instead of an event. It returns "" if an accepted write of the

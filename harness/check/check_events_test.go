@@ -82,7 +82,7 @@ func TestEventsAboutPods(t *testing.T) {
 			h.emit(kube.ReplicaSet, rs, "Normal", "SuccessfulDelete", "Deleted pod: web-1")
 		}},
 		{name: "another reason", want: NotExercised, build: func(h *historyBuilder) {
-			h.emit(kube.ReplicaSet, created(h), "Warning", "FailedCreate", "Error creating: no")
+			h.emit(kube.ReplicaSet, created(h), "Warning", "Other", "Error creating: no")
 		}},
 		{name: "an object of another kind", want: NotExercised, build: func(h *historyBuilder) {
 			h.emit("Job", created(h), "Normal", "SuccessfulCreate", "Created pod: web-9")
@@ -135,6 +135,68 @@ func TestEventsAboutScaling(t *testing.T) {
 		}},
 		{name: "has another message", want: Fail, evidence: `"web-v1 has 8 replicas"`, build: func(h *historyBuilder) {
 			h.emit(kube.Deployment, scaled(h), "Normal", reason, "web-v1 has 8 replicas")
+		}},
+	})
+}
+
+func TestEventsAboutFailures(t *testing.T) {
+	// refused returns a ReplicaSet for which the API server has refused a pod.
+	refused := func(h *historyBuilder) *history.Object {
+		rs := deliveredReplicaSet(h, 2)
+		h.create(rs).answered(500)
+		return rs
+	}
+	runTestCases(t, "events", []testCase{
+		{name: "reports a refused pod", want: Pass, build: func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, refused(h), "Warning", "FailedCreate", "Error creating: no")
+		}},
+		{name: "reports a refused pod as normal", want: Fail, evidence: "emitted the event FailedCreate (Normal) about ReplicaSet ns/web", build: func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, refused(h), "Normal", "FailedCreate", "Error creating: no")
+		}},
+		{name: "reports a created pod as refused", want: Fail, evidence: "emitted the event FailedCreate (Warning)", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.deliver(succeed(h.create(rs))...)
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedCreate", "Error creating: no")
+		}},
+		{name: "reports the refused pod of another ReplicaSet", want: Fail, evidence: "FailedCreate", build: func(h *historyBuilder) {
+			other := *refused(h)
+			other.UID = "other"
+			h.emit(kube.ReplicaSet, &other, "Warning", "FailedCreate", "Error creating: no")
+		}},
+		{name: "reports a refused pod after a failed connection", want: NotExercised, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.request(history.Request{Verb: "get", Resource: objects.ServiceResource, Namespace: namespace, Name: "other"}).lost()
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedCreate", "Error creating: no")
+		}},
+		{name: "reports a refused delete", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.delete(h.running(rs, 2)[0]).answered(500)
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedDelete", "Error deleting: no")
+		}},
+		{name: "reports a successful delete as refused", want: Fail, evidence: "FailedDelete", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.delete(h.running(rs, 2)[0]).answered(200)
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedDelete", "Error deleting: no")
+		}},
+		{name: "reports a refused ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, rollingUpdate(5, 5))
+			h.createReplicaSet("web", "v1", 3).answered(500)
+			h.emit(kube.Deployment, d, "Warning", "ReplicaSetCreateError", "no")
+		}},
+		{name: "reports a created ReplicaSet as refused", want: Fail, evidence: "ReplicaSetCreateError", build: func(h *historyBuilder) {
+			d := h.deployment("web", 10, rollingUpdate(5, 5))
+			h.createReplicaSet("web", "v1", 3).applyAndAnswer()
+			h.emit(kube.Deployment, d, "Warning", "ReplicaSetCreateError", "no")
+		}},
+		{name: "reports refused Endpoints", want: Pass, build: func(h *historyBuilder) {
+			h.service("web", nil)
+			h.publish("web", fields{}).answered(500)
+			h.emit(kube.Endpoints, h.find("web"), "Warning", "FailedToCreateEndpoint", "no")
+		}},
+		{name: "reports a create of Endpoints instead of an update", want: Fail, evidence: "FailedToUpdateEndpoint", build: func(h *historyBuilder) {
+			h.service("web", nil)
+			h.publish("web", fields{}).answered(500)
+			h.emit(kube.Endpoints, h.find("web"), "Warning", "FailedToUpdateEndpoint", "no")
 		}},
 	})
 }

@@ -20,7 +20,7 @@ import (
 // It skips an update if the history does not contain the version on which the update is based.
 var revisionsCheck = Check{
 	ID:               "revisions",
-	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. When it raises the revision of a ReplicaSet, it appends the earlier one to the revision history. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
+	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. When it raises the revision of a ReplicaSet, it appends the earlier one to the revision history. Otherwise, it does not change the revision history. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -33,7 +33,7 @@ var revisionsCheck = Check{
 // for the same template.
 //
 //   - An update must not decrease the revision of a ReplicaSet. An update that increases the revision
-//     must append the earlier one to the revision history.
+//     must append the earlier one to the revision history. Any other update must keep the history.
 //   - A new ReplicaSet must have a higher revision than all ReplicaSets in the cache.
 //   - The collisionCount must not decrease. It may increase by one after a create failed because
 //     another ReplicaSet has the name. The other ReplicaSet must have another template, or the
@@ -83,10 +83,8 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	}
 	checker.exercised++
 	to := objects.WholeNumber(r.Object.Annotations[objects.RevisionAnnotation], 0)
-	if to > from.Revision {
-		checker.checkHistory(m, from, r.Object.Annotations[objects.RevisionHistoryAnnotation])
-	}
 	if to >= from.Revision {
+		checker.checkHistory(m, from, to, r.Object.Annotations[objects.RevisionHistoryAnnotation])
 		return
 	}
 	checker.addViolation(func() Evidence {
@@ -95,17 +93,21 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	})
 }
 
-// checkHistory reports an update that increases a revision and does not append the earlier one to
-// deployment.kubernetes.io/revision-history. The argument from is the version of the ReplicaSet on
-// which the update is based. The argument got is the annotation in the update.
-func (checker *revisionsChecker) checkHistory(m *Model, from *objects.Owner, got string) {
-	want := appendRevision(from.RevisionHistory, from.Revision)
+// checkHistory reports an update with a wrong annotation deployment.kubernetes.io/revision-history. An
+// update that increases the revision must append the earlier one. Any other update must not change the
+// annotation. The argument from is the version of the ReplicaSet on which the update is based. The
+// arguments to and got are the revision and the annotation in the update.
+func (checker *revisionsChecker) checkHistory(m *Model, from *objects.Owner, to int64, got string) {
+	want, change := from.RevisionHistory, fmt.Sprintf("kept revision %d of the ReplicaSet", from.Revision)
+	if to > from.Revision {
+		want, change = appendRevision(from.RevisionHistory, from.Revision), fmt.Sprintf("increased the revision of the ReplicaSet from %d", from.Revision)
+	}
 	if got == want {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s increased the revision of the ReplicaSet from %d, and set annotation %s to %q",
-			from, m.sent.process.name, from.Revision, objects.RevisionHistoryAnnotation, got), fmt.Sprintf("%q", want))
+		return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s %s, and set annotation %s to %q",
+			from, m.sent.process.name, change, objects.RevisionHistoryAnnotation, got), fmt.Sprintf("%q", want))
 	})
 }
 

@@ -48,6 +48,13 @@ func TestRevisions(t *testing.T) {
 			delete(step.request.Object.Annotations, objects.RevisionHistoryAnnotation)
 			step.applyAndAnswer()
 		}},
+		{name: "keeps a revision and changes the history", want: Fail, evidence: `kept revision 3 of the ReplicaSet, and set annotation deployment.kubernetes.io/revision-history to "1,1"`, build: func(h *historyBuilder) {
+			startRollout(h)
+			h.deliver(h.renumber(h.find("web-v1"), "3").applyAndAnswer())
+			step := h.renumber(h.find("web-v1"), "3")
+			step.request.Object.Annotations[objects.RevisionHistoryAnnotation] = "1,1"
+			step.applyAndAnswer()
+		}},
 		{name: "lowers a revision", want: Fail, evidence: "changed the revision of the ReplicaSet from 4 to 3", build: func(h *historyBuilder) {
 			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "4").applyAndAnswer())

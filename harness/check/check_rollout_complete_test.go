@@ -131,6 +131,12 @@ func TestRolloutComplete(t *testing.T) {
 				},
 			})
 		})},
+		{name: "stuck without the condition Progressing", want: Fail, evidence: "condition Progressing is absent, expected one because progressDeadlineSeconds is set", build: except(func(h *historyBuilder) {
+			h.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
+			h.revise("web", "status", fields{"readyReplicas": 9, "availableReplicas": 9, "unavailableReplicas": 1, "conditions": []any{
+				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			}})
+		})},
 		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "annotation deprecated.deployment.rollback.to is 1", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), objects.RollbackAnnotation, "1")
 		})},

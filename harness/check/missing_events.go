@@ -150,25 +150,35 @@ func demandedReason(c *answeredCall) string {
 	ok, code := c.response.OK(), c.response.Code
 	refused := code >= http.StatusBadRequest && !isRetriedByClient(c.response) && c.response.Cause != string(corev1.NamespaceTerminatingCause)
 	scales := c.rollout != nil && c.scaling != nil
-	deletes := c.verb == callDeletePod && c.ownerState != nil
 	switch {
-	case c.verb == callCreatePod && ok:
+	case ok && c.verb == callCreatePod:
 		return podCreatedReason
-	case c.verb == callCreatePod && refused:
-		return createFailedReason
-	case deletes && ok:
+	case ok && c.verb == callDeletePod:
 		return podDeletedReason
-	case deletes && refused && code != http.StatusNotFound:
-		return deleteFailedReason
-	case scales && ok && c.scaling.creates && c.scaling.to > 0:
+	case ok && scales && c.scaling.creates && c.scaling.to > 0:
 		return newSetScaled
-	case scales && ok && c.scaling.from > 0 && c.scaling.from != c.scaling.to:
+	case ok && scales && c.scaling.from > 0 && c.scaling.from != c.scaling.to:
 		return scaledReason
-	case scales && c.scaling.creates && refused && code != http.StatusConflict:
+	case !refused, c.verb == callDeletePod && code == http.StatusNotFound, c.rollout != nil && (!scales || code == http.StatusConflict):
+		return ""
+	}
+	return failureReason(c.call)
+}
+
+// failureReason returns the reason of the event that a process may emit after a request has failed. It
+// returns "" if the process emits no event after a failure of this request.
+func failureReason(c *call) string {
+	creates := strings.HasPrefix(c.key, "create ")
+	switch {
+	case c.verb == callCreatePod:
+		return createFailedReason
+	case c.verb == callDeletePod:
+		return deleteFailedReason
+	case c.rollout != nil && creates:
 		return setFailedReason
-	case c.serviceState != nil && refused && strings.HasPrefix(c.key, "create "):
+	case c.serviceState != nil && creates:
 		return createEndpointsReason
-	case c.serviceState != nil && refused && strings.HasPrefix(c.key, "update "):
+	case c.serviceState != nil && strings.HasPrefix(c.key, "update "):
 		return updateEndpointsReason
 	}
 	return ""

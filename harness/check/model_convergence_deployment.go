@@ -123,6 +123,8 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 			"the Deployment is paused, but the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
 	case len(current) == 1 && deploymentComplete(d, sets, current[0]):
 		list.expectCondition(s, objects.Condition{Type: objects.ProgressingCondition, Status: "True", Reason: objects.NewReplicaSetAvailableReason})
+	case len(current) > 0 && s.Condition(objects.ProgressingCondition) == objects.Condition{}:
+		list.expect(false, "condition Progressing is absent, expected one because progressDeadlineSeconds is set")
 	default:
 		list.expect(!progressOverdue(d, now), "the reason of condition Progressing has been %s since %s, expected %s after the deadline of %v",
 			s.Condition(objects.ProgressingCondition).Reason, s.ConditionWithTime(objects.ProgressingCondition).LastUpdateTime.Format(time.TimeOnly), objects.DeadlineExceededReason, d.ProgressDeadline)
