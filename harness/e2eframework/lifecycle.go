@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -282,14 +283,14 @@ func (p *provider) ExportLogs(ctx context.Context, dest string) error {
 	if exporter, ok := p.environment.Cluster.(cluster.LogExporter); ok {
 		return exporter.ExportLogs(ctx, dest)
 	}
-	logs, err := filepath.Glob(filepath.Join(p.environment.LogDir, "*.log"))
+	logs, err := fs.Glob(os.DirFS(p.environment.LogDir), "*.log")
 	if err != nil {
 		return err
 	}
 	for _, log := range logs {
-		data, err := os.ReadFile(log)
+		data, err := os.ReadFile(filepath.Join(p.environment.LogDir, log))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dest, filepath.Base(log)), data, 0o644)
+			err = os.WriteFile(filepath.Join(dest, log), data, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("exporting the logs of cluster %s: %w", p.clusterName, err)

@@ -219,16 +219,14 @@ func (e *Environment) setUp(ctx context.Context, name string, setUp func(context
 // setUpDirectories creates the state directory and the log directory. If the program is killed, the
 // guard process removes the state directory.
 func (e *Environment) setUpDirectories(context.Context) (err error) {
-	switch {
-	case e.KeepState:
-	case e.StateDir == "":
-		if e.StateDir, err = os.MkdirTemp("", "gauntlet-"); err != nil {
-			return err
+	if !e.KeepState {
+		if e.StateDir == "" {
+			e.StateDir, err = os.MkdirTemp("", "gauntlet-")
+		} else if e.StateDir, err = filepath.Abs(e.StateDir); err == nil {
+			err = os.Mkdir(e.StateDir, 0o700) // it must not exist, because Stop removes it
 		}
-		err = e.guard(e.StateDir)
-	default:
-		if err = e.guard(e.StateDir); err == nil {
-			err = os.Mkdir(e.StateDir, 0o700)
+		if err == nil {
+			err = e.guard(e.StateDir)
 		}
 	}
 	if err != nil {
@@ -240,7 +238,7 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 	return os.MkdirAll(e.LogDir, 0o755)
 }
 
-// guard makes Stop remove the directory dir. If the program is killed before Stop, the guard
+// guard makes Stop remove the directory dir, which the environment has created. If the program is killed before Stop, the guard
 // process, a second process of the program, removes dir.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,9 +206,10 @@ func (s *snapshot) write(dir string) error {
 // convertDiagnostics converts the lists of objects in a directory of diagnostics from JSON to YAML.
 // It replaces each file, for example pods.json by pods.yaml. A file that it cannot convert stays.
 func convertDiagnostics(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+jsonExtension))
+	files, err := fs.Glob(os.DirFS(dir), "*"+jsonExtension)
 	errs := []error{err}
-	for _, file := range files {
+	for _, name := range files {
+		file := filepath.Join(dir, name)
 		list, err := os.ReadFile(file)
 		if err == nil {
 			list, err = toYAML(list)

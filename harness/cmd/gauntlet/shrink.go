@@ -246,7 +246,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	if f.journal != nil {
 		lines = io.MultiWriter(journal, f.journal)
 	}
-	p := &shrink.Prober{Journal: lines, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
+	search := fmt.Sprintf("%s %s %s %s %t", f.runs.subject, f.runs.nodeImage, f.check, f.issue, f.failure != nil)
+	p := &shrink.Prober{Search: search, Journal: lines, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
 	if err := errors.Join(journal.Truncate(int64(len(known))), p.Resume(bytes.NewReader(known))); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s:%w", path, err), journal.Close())
 	}
@@ -274,14 +275,26 @@ func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario
 		}
 		options[0].Baseline = learnt
 	}
-	result, err := discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, options[0]) })(ctx)
-	if result == nil {
-		return false, err
+	for attempt := 1; ; attempt++ {
+		result, err := discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, options[0]) })(ctx)
+		if result == nil {
+			return false, err
+		}
+		_, issue, passed := findFailedCheck(result, f.check)
+		failing := passed == nil && issue == f.issue && (f.failure == nil || f.failure.In(result))
+		removed := os.RemoveAll(result.Directory)
+		if failing || err == nil || removed != nil {
+			return failing, removed
+		}
+		// The run was aborted, for example because the subject did not start. It says nothing about the scenario.
+		if attempt == abortedRunsMax || ctx.Err() != nil {
+			return false, err
+		}
 	}
-	_, issue, err := findFailedCheck(result, f.check)
-	failing := err == nil && issue == f.issue && (f.failure == nil || f.failure.In(result))
-	return failing, os.RemoveAll(result.Directory)
 }
+
+// abortedRunsMax is the number of aborted runs of one scenario after which the search ends with an error.
+const abortedRunsMax = 3
 
 // writeScenario writes a scenario as YAML to the file at path.
 func writeScenario(path string, s *scenario.Scenario) error {

@@ -38,7 +38,7 @@ func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) erro
 	if err != nil {
 		return fmt.Errorf("reading the baseline of the run: %w", err)
 	}
-	digest, err := workloadDigest(explore.WithoutFaults(original))
+	digest, err := f.workloadDigest(explore.WithoutFaults(original))
 	f.baselines = map[string]*baseline.Baseline{digest: learnt}
 	return err
 }
@@ -51,7 +51,7 @@ func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) erro
 // file in the directory baselines. A resumed search then need not make the runs again.
 func (f *shrinkFlags) baseline(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (*baseline.Baseline, error) {
 	calm := explore.WithoutFaults(s)
-	digest, err := workloadDigest(calm)
+	digest, err := f.workloadDigest(calm)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func (f *shrinkFlags) learn(ctx context.Context, cmd *cobra.Command, s *scenario
 	return baseline.Combine(observers), nil
 }
 
-// workloadDigest returns a hash of a scenario without faults. Scenarios that differ only in their
-// name and description have the same hash.
-func workloadDigest(calm *scenario.Scenario) (string, error) {
+// workloadDigest returns a hash of a scenario without faults and of the subject. Scenarios that differ only
+// in their name and description have the same hash.
+func (f *shrinkFlags) workloadDigest(calm *scenario.Scenario) (string, error) {
 	calm = calm.Clone()
 	calm.Name, calm.Description = "workload", "The workload alone."
 	text, err := calm.Marshal()
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(fmt.Appendf(text, "\n%s %s", f.runs.subject, f.runs.nodeImage))
 	return hex.EncodeToString(sum[:]), err
 }

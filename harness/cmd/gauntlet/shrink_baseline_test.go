@@ -16,7 +16,7 @@ func TestWorkloadDigest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := workloadDigest(explore.WithoutFaults(s))
+		sum, err := (&shrinkFlags{}).workloadDigest(explore.WithoutFaults(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,7 +63,7 @@ type Options struct {
 	Budget time.Duration
 	Clock  clock.PassiveClock
 	// Start runs the scenario s once, and creates the run directory in out. It returns the report
-	// of the run, or nil and an error if the run could not start. It calls onRecord with each
+	// of the run, or nil and an error if the run could not start. It returns both if the run was aborted. It calls onRecord with each
 	// record of the run's history. The checks compare the run with the baseline b, unless b is nil.
 	Start func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error)
 	// Progress receives messages about the progress of the search.
@@ -109,6 +109,9 @@ func (s *search) goesOn(ctx context.Context) bool {
 // checks the baseline; see checkBaseline. learn sets s.plan and s.baseline, and writes plan.json. If ctx
 // ends first, s.plan stays nil. A failed workload step in one of these runs is an error.
 func (s *search) learn(ctx context.Context) error {
+	if err := s.removeRunsWithoutFaults(); err != nil { // of a search that was killed before it saved a plan
+		return err
+	}
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {
 		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) {
@@ -140,9 +143,14 @@ func (s *search) learn(ctx context.Context) error {
 	}
 	if err != nil || ctx.Err() != nil {
 		s.plan = nil
-		return errors.Join(err, os.RemoveAll(s.baselineDirectory()), os.RemoveAll(s.stabilityDirectory()))
+		return errors.Join(err, s.removeRunsWithoutFaults())
 	}
 	return s.save()
+}
+
+// removeRunsWithoutFaults removes the directories of the runs without faults.
+func (s *search) removeRunsWithoutFaults() error {
+	return errors.Join(os.RemoveAll(s.baselineDirectory()), os.RemoveAll(s.stabilityDirectory()))
 }
 
 // try makes one run for each of the given trials that has no result yet. A trial is a run with a
@@ -174,7 +182,7 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 	})
 }
 
-// errNotStarted means that a run has no result because it could not start.
+// errNotStarted means that a run has no result because it ended with an error before a fault fired.
 var errNotStarted = errors.New("the run could not start")
 
 // failedStartsMax is the number of consecutive failed starts after which the search ends with an
@@ -197,7 +205,9 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	seen := &runObserver{fired: map[int]bool{}}
 	begun := s.Clock.Now()
 	run, err := s.Start(ctx, disturbed, &expected, out, seen.observe)
-	if run == nil || ctx.Err() != nil {
+	// A run may have been aborted before its fault, for example because the subject did not start.
+	aborted := run == nil || err != nil && len(seen.fired) == 0 && run.Verdict != check.Fail
+	if aborted || ctx.Err() != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w: %s: %w", errNotStarted, t, err)
 		}
@@ -219,7 +229,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 	}
 	result.Seconds = s.Clock.Since(begun).Seconds()
-	if !result.failed() {
+	if !result.kept() {
 		if err := os.RemoveAll(out); err != nil {
 			return fmt.Errorf("removing the directory of a run: %w", err)
 		}

@@ -247,10 +247,10 @@ func TestUnknown(t *testing.T) {
 	f := &fakeRuns{t: t, failing: map[string]bool{"response-lost 2": true}, stuck: map[string]bool{"crash 1": true, "response-lost 1": true}, silent: map[string]bool{"response-lost 1": true}}
 	outcome := f.explore(t.Context(), t.TempDir())
 	const want = `
-fault          places   tried   fired  failed unknown
-crash               2       2       2       0       1
-lost                2       2       1       1       0
-pairs               0       0       0       0       0
+fault          places   tried   fired  failed unknown   known
+crash               2       2       2       0       1       0
+lost                2       2       1       1       0       0
+pairs               0       0       0       0       0       0
 `
 	if got := outcome.String(); !strings.Contains(got, want) || len(outcome.Failed) != 2 {
 		t.Errorf("%d runs did not pass, table\n%s\nwant 2, and\n%s", len(outcome.Failed), got, want)
@@ -272,9 +272,9 @@ func TestPatientUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-fault          places   tried   fired  failed unknown
-crash               2       2       2       0       1
-lost                2       2       2       1       0
+fault          places   tried   fired  failed unknown   known
+crash               2       2       2       0       1       0
+lost                2       2       2       1       0       0
 `
 	if got := outcome.String(); !strings.Contains(got, want) {
 		t.Errorf("table\n%s\nwant\n%s", got, want)
@@ -399,6 +399,55 @@ func TestStability(t *testing.T) {
 				t.Error("the search did not continue")
 			}
 		})
+	}
+}
+
+// TestAbortedRun checks that a run that ends with an error before its fault has no result. A continued
+// search makes it again. The runs of a killed search without a plan do not count.
+func TestAbortedRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "baseline", "killed"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeRuns{t: t, silent: map[string]bool{"crash 2": true}}
+	options := f.options(dir)
+	options.Start = func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
+		run, err := f.start(ctx, s, b, out, onRecord)
+		if n := len(f.started); n > 0 && f.started[n-1] == "crash 2" {
+			err = errors.New("the subject did not start")
+		}
+		return run, err
+	}
+	outcome, err := explore.Run(t.Context(), options)
+	if err != nil || outcome.Complete || outcome.Tried[explore.Crash].Tried != 1 || outcome.Tried[explore.Lost].Tried != 2 {
+		t.Fatalf("error %v, complete %v, crash %+v; want no result of the aborted run", err, outcome.Complete, outcome.Tried[explore.Crash])
+	}
+	f.started, f.silent = nil, nil
+	if outcome := f.explore(t.Context(), dir); !outcome.Complete || len(outcome.Baseline) != 2 || f.started[0] != "crash 2" {
+		t.Errorf("complete %v, %d runs without faults, runs %v; want 2 runs without faults, and first the aborted run", outcome.Complete, len(outcome.Baseline), f.started)
+	}
+}
+
+// TestKnownUpstream checks that a known upstream issue is no failure, but that its run is kept.
+func TestKnownUpstream(t *testing.T) {
+	f := &fakeRuns{t: t}
+	options := f.options(filepath.Join(t.TempDir(), "a[b]"))
+	options.Start = func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
+		run, err := f.start(ctx, s, b, out, onRecord)
+		if n := len(f.started); n > 0 && f.started[n-1] == "crash 1" && len(s.Faults) == 1 {
+			run.Verdict, run.Results[0].Verdict = check.KnownUpstream, check.KnownUpstream
+		}
+		return run, err
+	}
+	outcome, err := explore.Run(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := outcome.Tried[explore.Crash]; c.Failed != 0 || c.Known != 1 || len(outcome.Failed) != 1 || strings.Contains(outcome.Pairs, "causes a failure") {
+		t.Errorf("crash %+v, %d kept runs, pairs %s; want 1 known issue, 1 kept run, and pairs with it", c, len(outcome.Failed), outcome.Pairs)
+	}
+	if again := f.explore(t.Context(), options.Directory); len(again.Baseline) != 2 {
+		t.Errorf("a continued search in %s found %d runs without faults; want 2", options.Directory, len(again.Baseline))
 	}
 }
 

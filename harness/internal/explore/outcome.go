@@ -28,7 +28,7 @@ type Outcome struct {
 	Pairs string
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
-	// Failed has the runs that show a failure, in the order in which they started. A run whose
+	// Failed has the runs that show a failure or a known upstream issue, in the order in which they started. A run whose
 	// reports can no longer be read has only its verdict, its reason, its subject and its directory.
 	Failed []reports.Run
 	// Passed has the runs in which every fault of the place fired and that show no failure. Their
@@ -44,10 +44,12 @@ type Counts struct {
 	Places int // all places or pairs, even those that were not tried
 	Tried  int // the places or pairs whose run has ended
 	Fired  int // the runs in which every fault of the place fired
-	Failed int // the runs that show a failure, except those with the verdict unknown
+	Failed int // the runs with the verdict fail
 	// Unknown counts the runs with the verdict unknown in which every fault of the place fired. A step
 	// of the workload may have failed in such a run.
 	Unknown int
+	// Known counts the runs with the verdict known-upstream.
+	Known int
 
 	passed int // the runs in which every fault of the place fired, and that show no failure
 }
@@ -63,16 +65,19 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	if r.Fired {
 		c.Fired++
 	}
-	if !r.failed() {
+	if !r.kept() {
 		if r.Fired {
 			c.passed++
 			o.Passed = append(o.Passed, o.report(r.Trial, check.Pass))
 		}
 		return true
 	}
-	if r.Verdict == check.Unknown {
+	switch r.Verdict {
+	case check.Unknown:
 		c.Unknown++
-	} else {
+	case check.KnownUpstream:
+		c.Known++
+	default:
 		c.Failed++
 	}
 	if r.run != nil {
@@ -146,14 +151,14 @@ func (o *Outcome) Runs() int {
 }
 
 // String formats a table with a row for each action, such as crash. The columns are the numbers
-// of places, of tried places, of runs whose faults fired, of failed runs, and of runs with the verdict
-// unknown.
+// of places, of tried places, of runs whose faults fired, of failed runs, and of runs with the verdicts
+// unknown and known-upstream.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	row := func(name string, c *Counts) {
-		fmt.Fprintf(&b, "%-13s %7d %7d %7d %7d %7d\n", name, c.Places, c.Tried, c.Fired, c.Failed, c.Unknown)
+		fmt.Fprintf(&b, "%-13s %7d %7d %7d %7d %7d %7d\n", name, c.Places, c.Tried, c.Fired, c.Failed, c.Unknown, c.Known)
 	}
-	fmt.Fprintf(&b, "%s\n\n%-13s %7s %7s %7s %7s %7s\n", o.Plan, "fault", "places", "tried", "fired", "failed", "unknown")
+	fmt.Fprintf(&b, "%s\n\n%-13s %7s %7s %7s %7s %7s %7s\n", o.Plan, "fault", "places", "tried", "fired", "failed", "unknown", "known")
 	for _, action := range Actions {
 		if c := o.Tried[action]; c != nil {
 			row(string(action), c)

@@ -55,7 +55,7 @@ func (s *search) withPatience(ctx context.Context, t trial, r *result, disturbed
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing the directory of a run: %w", err)
 	}
-	if run == nil {
+	if run == nil || err != nil {
 		s.Progress(fmt.Sprintf("%s: the run with a user who waits could not start: %v", t, err))
 		return nil
 	}

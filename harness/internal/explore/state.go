@@ -54,23 +54,21 @@ type result struct {
 	Fired     bool          `json:"fired"`
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
-	Directory string        `json:"directory,omitempty"` // the run directory; empty unless the run shows a failure
+	Directory string        `json:"directory,omitempty"` // the run directory; empty unless kept returns true
 	Seconds   float64       `json:"seconds"`
 
-	run *reports.Run // nil unless this call of Run made the run and the run shows a failure
+	run *reports.Run // nil unless this call of Run made the run and kept returns true
 }
 
 // failed reports whether the run shows a failure. The verdict unknown counts as a failure only if
 // the run's faults fired.
 func (r result) failed() bool {
-	switch r.Verdict {
-	case "", check.Pass, check.NotExercised:
-		return false
-	case check.Fail:
-		return true
-	}
-	return r.Fired
+	return r.Verdict == check.Fail || r.Verdict == check.Unknown && r.Fired
 }
+
+// kept reports whether the search keeps the directory of the run, because of a failure or a known upstream
+// issue.
+func (r result) kept() bool { return r.failed() || r.Verdict == check.KnownUpstream }
 
 // PlanName is the name of the file with the plan in the directory of a search.
 const PlanName = "plan.json"
@@ -177,12 +175,12 @@ func (s *search) settings() *settings {
 // readRuns sets s.baseline from the reports of the runs without faults, and s.results from the
 // results of an interrupted search. It opens results.jsonl for further results.
 func (s *search) readRuns() error {
-	found, err := filepath.Glob(filepath.Join(s.baselineDirectory(), "*"))
-	if err != nil {
+	found, err := os.ReadDir(s.baselineDirectory())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, dir := range found {
-		runs, err := reports.ReadDirectory(dir)
+	for _, entry := range found {
+		runs, err := reports.ReadDirectory(filepath.Join(s.baselineDirectory(), entry.Name()))
 		if err != nil {
 			return err
 		}
@@ -220,7 +218,7 @@ func parseResult(line []byte) (result, error) {
 	if r.Seconds < 0 {
 		return r, fmt.Errorf("field seconds: found %g; expected 0 or more", r.Seconds)
 	}
-	if r.failed() && r.Directory == "" {
+	if r.kept() && r.Directory == "" {
 		return r, errors.New("field directory: found no value; expected the directory of the failed run")
 	}
 	return r, nil
@@ -292,7 +290,7 @@ func (s *search) runDirectory(t trial) (string, error) {
 func (s *search) note(t trial, r result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !r.failed() {
+	if !r.kept() {
 		r.Directory, r.Reason, r.run = "", "", nil
 	}
 	s.results[r.Trial] = r
@@ -312,7 +310,7 @@ func (s *search) note(t trial, r result) error {
 // and the run directory.
 func (r result) outcomeText() string {
 	switch {
-	case r.failed():
+	case r.kept():
 		return fmt.Sprintf("%s (%s)", r.Verdict, r.Directory)
 	case !r.Fired:
 		return "not reached"

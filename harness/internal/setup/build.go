@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,12 +71,12 @@ func build(ctx context.Context, root string, targets []target, architecture stri
 // removeInterruptedBuilds removes the temporary directories that killed builds have left. The
 // caller must hold the lock of the cache, so that no running build uses these directories.
 func removeInterruptedBuilds(root string) error {
-	leftovers, err := filepath.Glob(filepath.Join(root, tempPrefix+"*"))
+	leftovers, err := fs.Glob(os.DirFS(root), tempPrefix+"*")
 	if err != nil {
 		return err
 	}
 	for _, dir := range leftovers {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
 			return fmt.Errorf("removing the temporary directory of an interrupted build: %w", err)
 		}
 	}

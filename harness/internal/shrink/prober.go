@@ -22,6 +22,9 @@ type Prober struct {
 	// Run runs a scenario once and reports whether the run has the same failure as the original
 	// scenario.
 	Run func(context.Context, *scenario.Scenario) (bool, error)
+	// Search identifies the failure and the controllers under test. Results in the journal of another
+	// search do not count.
+	Search string
 	// Journal receives one line of JSON for each run. [Prober.Resume] reads these lines to
 	// continue a canceled search.
 	Journal io.Writer
@@ -36,7 +39,7 @@ type counts struct{ failed, runs int }
 
 // entry is a line of the journal, which has the result of one run.
 type entry struct {
-	Scenario string `json:"scenario"` // SHA-256 digest of the scenario as YAML, in hexadecimal
+	Scenario string `json:"scenario"` // SHA-256 digest of the search and the scenario as YAML, in hexadecimal
 	Failed   bool   `json:"failed"`
 }
 
@@ -103,9 +106,19 @@ var ErrNeverFails = errors.New("expected at least 1 failure, because shrink need
 
 // Calibrate runs the original scenario several times to estimate how often it fails. It returns
 // [ErrNeverFails] if no run fails. Call Calibrate before Fails.
+//
+// If no run in the journal has failed, Calibrate makes all runs again.
 func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
+	enough, first := firstRuns, true
 	var err error
-	if p.original, err = p.probe(ctx, s, func(t counts) bool { return t.runs >= firstRuns }); err != nil {
+	p.original, err = p.probe(ctx, s, func(t counts) bool {
+		if first && t.failed == 0 {
+			enough += t.runs
+		}
+		first = false
+		return t.runs >= enough
+	})
+	if err != nil {
 		return err
 	}
 	if p.original.failed == 0 {
@@ -148,7 +161,7 @@ func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(co
 	if err != nil {
 		return counts{}, err
 	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(fmt.Appendf(data, "\n%s", p.Search))
 	digest := hex.EncodeToString(sum[:])
 	if p.known == nil {
 		p.known = map[string]counts{}

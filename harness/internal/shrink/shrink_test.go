@@ -159,6 +159,10 @@ func TestProber(t *testing.T) {
 				if err == nil || err.Error() != test.wantErr {
 					t.Errorf("error %v, want %s", err, test.wantErr)
 				}
+				p.Run = (&flaky{every: 1}).run
+				if err := p.Calibrate(t.Context(), original); err != nil || p.original != (counts{failed: 3, runs: 6}) {
+					t.Errorf("after %v, the next call found %+v (error %v), want 3 failed runs of 6", test.wantErr, p.original, err)
+				}
 				return
 			}
 			if err != nil || p.Runs() != test.wantRuns || p.Confidence() < test.wantConfidence {
@@ -183,6 +187,11 @@ func TestProber(t *testing.T) {
 			}
 			if _, err := resumed.Fails(t.Context(), small(t, "sound")); err != nil || never.runs != test.wantRuns+1 {
 				t.Errorf("error %v, %d runs in all; want one more", err, never.runs)
+			}
+			// Another search does not use the results in the journal.
+			resumed.Search = "another subject"
+			if _, err := resumed.Fails(t.Context(), small(t, "sound")); err != nil || never.runs != 2*test.wantRuns+1 {
+				t.Errorf("error %v, %d runs in all; want %d more", err, never.runs, test.wantRuns)
 			}
 		})
 	}

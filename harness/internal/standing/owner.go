@@ -48,13 +48,13 @@ func writeOwner(dir string) error {
 // path of the directory that contains the directories of all clusters; see [Root]. ownersOf ignores
 // directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
-	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
+	paths, err := fs.Glob(os.DirFS(root), provider+"-*/"+ownerFile)
 	if err != nil {
 		return nil, err
 	}
 	var owners []owner
 	for _, path := range paths {
-		o, err := ownerOf(filepath.Dir(path))
+		o, err := ownerOf(filepath.Join(root, filepath.Dir(path)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process has removed the directory
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -47,9 +48,12 @@ type answer struct {
 // Recordings returns the paths of the recordings in a directory: the files NAME.jsonl and
 // NAME.jsonl.gz.
 func Recordings(dir string) ([]string, error) {
-	plain, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	compressed, gzErr := filepath.Glob(filepath.Join(dir, "*.jsonl.gz"))
+	plain, err := fs.Glob(os.DirFS(dir), "*.jsonl")
+	compressed, gzErr := fs.Glob(os.DirFS(dir), "*.jsonl.gz")
 	all := append(plain, compressed...)
+	for i, name := range all {
+		all[i] = filepath.Join(dir, name)
+	}
 	if len(all) == 0 && err == nil && gzErr == nil {
 		return nil, fmt.Errorf("directory %s: found no *.jsonl and no *.jsonl.gz; `gauntlet run --audit-dir=%s` writes recordings", dir, dir)
 	}
