@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -84,6 +86,39 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
+// decodeRequest returns the object in the body of a request. Unlike a response, the body need not contain
+// kind and apiVersion. The API server then takes both from the URL.
+func (t *target) decodeRequest(in encoding, data []byte) (runtime.Object, error) {
+	obj, err := decode(in, data)
+	if in != jsonEncoding || !runtime.IsMissingKind(err) && !runtime.IsMissingVersion(err) {
+		return obj, err
+	}
+	if kind, ok := builtInKinds[t.resource]; ok && hasKindOfResource(t.subresource) {
+		obj, _, err = codecs[in].Decode(data, &kind, nil)
+		return obj, err
+	}
+	fields := map[string]any{}
+	err = json.Unmarshal(data, &fields)
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
+// builtInKinds maps the name of each resource that client-go knows to its kind. A name contains the API
+// group, such as "replicasets.apps".
+var builtInKinds = newBuiltInKinds()
+
+func newBuiltInKinds() map[string]schema.GroupVersionKind {
+	kinds := map[string]schema.GroupVersionKind{}
+	versions := clientscheme.Scheme.PrioritizedVersionsAllGroups()
+	slices.Reverse(versions) // the preferred version comes last, and replaces the others
+	for _, version := range versions {
+		for kind := range clientscheme.Scheme.KnownTypes(version) {
+			plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
+			kinds[plural.GroupResource().String()] = version.WithKind(kind)
+		}
+	}
+	return kinds
+}
+
 // project returns the part of an object that the history stores. For resources whose objects can
 // contain credentials, such as Secrets, it omits the body and the annotations.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
@@ -106,7 +141,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	}
 	switch t.verb {
 	case "create", "update":
-		obj, err := decode(encodingOf(contentType), body)
+		obj, err := t.decodeRequest(encodingOf(contentType), body)
 		if err != nil {
 			return fmt.Errorf("decoding the body of a %s request for %s: %w", t.verb, t.resource, err)
 		}

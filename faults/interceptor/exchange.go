@@ -166,7 +166,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 		x.gap(err)
 	}
 	if x.target.verb == "update" && x.target.resource != "" {
-		if body, err = x.skew.restoreBody(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
+		if body, err = x.skew.restoreBody(&x.target, encodingOf(r.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
@@ -330,7 +330,7 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 		RetryAfter: retryAfter(response.Header),
 		Bytes:      length,
 	}})
-	x.owners.set(content.object)
+	x.storeOwner(content.object)
 	if content.list != nil {
 		content.list.ID = x.record.ID
 		content.list.Subject = x.record.Subject
@@ -338,6 +338,13 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 		for i := range content.list.Items {
 			x.owners.set(&content.list.Items[i])
 		}
+	}
+}
+
+// storeOwner stores the owner of the object in a response, for [Interceptor.Controller].
+func (x *exchange) storeOwner(object *history.Object) {
+	if hasKindOfResource(x.target.subresource) {
+		x.owners.set(object)
 	}
 }
 

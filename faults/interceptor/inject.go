@@ -84,7 +84,7 @@ func (x *exchange) loseResponse(response *http.Response) {
 	// If the interceptor cannot decode the response, the record has no object. This is not a gap
 	// (a missing part of the history), because the subject does not receive the response.
 	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
-	x.owners.set(content.object)
+	x.storeOwner(content.object)
 	record := history.Response{
 		ID: x.record.ID, ServerCode: response.StatusCode, Reached: true, Fault: x.effect.Fault, Object: content.object,
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -49,6 +50,7 @@ func TestController(t *testing.T) {
 		Owners: []history.Owner{{Kind: "Node", Name: "n"}, {Kind: "ReplicaSet", Name: "web", Controller: true}},
 	}
 	byName := &history.Request{Resource: "pods", Namespace: "ns", Name: "web-1"}
+	scaled := &history.Request{Resource: "pods", Namespace: "ns", Name: "web-1", Subresource: "scale", Object: &history.Object{Ref: owned.Ref}}
 	byBody := &history.Request{Resource: "pods", Namespace: "ns", Object: owned}
 	steps := []struct {
 		name    string
@@ -59,6 +61,7 @@ func TestController(t *testing.T) {
 		{"never seen", func() {}, byName, ""},
 		{"in the body", func() {}, byBody, "web"},
 		{"seen", func() { p.owners.set(owned) }, byName, "web"},
+		{"seen, and another kind in the body", func() {}, scaled, "web"},
 		{"released", func() { p.owners.set(&history.Object{Ref: owned.Ref}) }, byName, ""},
 		{"gone", func() { p.owners.set(owned); p.owners.remove(owned) }, byName, ""},
 	}
@@ -70,6 +73,30 @@ func TestController(t *testing.T) {
 		}
 		if got != step.want {
 			t.Errorf("%s: owner %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
+// TestBodyWithoutKind checks that a request body needs no kind. The API server takes it from the URL.
+func TestBodyWithoutKind(t *testing.T) {
+	for _, test := range []struct {
+		of   target
+		body string
+		want string // the body in the history
+	}{
+		{target{verb: "create", resource: "configmaps"}, `{"metadata":{"name":"web-1"},"data":{"a":"b"}}`, `{"data":{"a":"b"}}`},
+		{target{verb: "update", resource: "pods", subresource: "status"}, `{"metadata":{"name":"web-1"},"status":{"phase":"Running","hostIP":"10.0.0.2"}}`, `{"spec":{"containers":null},"status":{"phase":"Running"}}`},
+		{target{verb: "update", resource: "deployments.apps", subresource: "scale"}, `{"metadata":{"name":"web-1"},"spec":{"replicas":2}}`, `{"spec":{"replicas":2}}`},
+		{target{verb: "create", resource: "things.example.com"}, `{"metadata":{"name":"web-1"},"spec":{"size":3}}`, `{"spec":{"size":3}}`},
+		{target{verb: "create", resource: "things.example.com"}, `{"apiVersion":"example.com/v1","metadata":{"name":"web-1"},"spec":{"size":3}}`, `{"spec":{"size":3}}`},
+	} {
+		var request history.Request
+		if err := test.of.readBody(&request, runtime.ContentTypeJSON, []byte(test.body)); err != nil {
+			t.Errorf("%s %s: error %v", test.of.resource, test.body, err)
+			continue
+		}
+		if got := request.Object; got.Name != "web-1" || got.Resource != test.of.resource || string(got.Body) != test.want {
+			t.Errorf("%s %s: found %s with the body %s; want %s", test.of.resource, test.body, got.Ref, got.Body, test.want)
 		}
 	}
 }

@@ -241,17 +241,17 @@ func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	return changed
 }
 
-// restoreBody returns an update's body with the original creationTimestamp and deletionTimestamp.
+// restoreBody returns the body of the update t with the original creationTimestamp and deletionTimestamp.
 // If the controller under test never received shifted timestamps, restoreBody returns the body
 // unchanged.
-func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
+func (s *skewedClock) restoreBody(t *target, in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
 	unused := len(s.serverTimes) == 0
 	s.mu.Unlock()
 	if unused {
 		return body, nil
 	}
-	obj, err := decode(in, body)
+	obj, err := t.decodeRequest(in, body)
 	if err != nil || !s.restoreTimes(obj) {
 		return body, err
 	}

@@ -126,7 +126,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written, err := p.skew.restoreBody(in, body)
+		written, err := p.skew.restoreBody(&target{verb: "update", resource: "pods"}, in, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -291,7 +291,9 @@ func (l *learner) answer(r *history.Response) {
 		w.Committed = w.count(l.committed)
 	}
 	if r.Object != nil && !w.Refused {
-		l.known.set(r.Object)
+		if w.Subresource == "" || w.Subresource == "status" { // other subresources have objects of another kind
+			l.known.set(r.Object)
+		}
 		if r.Object.Name != "" {
 			w.object = r.Object.Ref.String()
 		}
