@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,10 +108,12 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 // The function makes one run, in which the fault is injected at the write.
 //
 // plan first makes a run without faults to learn the writes. It omits writes that the API server
-// refused. Such a write commits nothing, so no fault can separate its commit from its response.
+// refused. Such a write commits nothing, so no fault can separate its commit from its response. It also
+// omits writes of resources that no fault can name.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, actions []explore.Action, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}
+	withoutFaults = withoutFaults.Clone() // a subject file sets the controllers in this copy
 	writes, err := only.subjectWrites(cmd, withoutFaults)
 	if err != nil {
 		return nil, err
@@ -127,7 +131,12 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	f.runs.announce(cmd, "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
 		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.faults, ", "))
 	var disturbed []*scenario.Scenario
+	resources, omitted := withoutFaults.Resources(), map[string]int{}
 	for k := f.from; k <= last; k++ {
+		if resource := writes[k-1].Resource; !slices.Contains(resources, resource) {
+			omitted[resource]++
+			continue
+		}
 		for _, action := range actions {
 			if writes[k-1].Refused {
 				continue
@@ -139,13 +148,19 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 			disturbed = append(disturbed, s)
 		}
 	}
+	for _, resource := range slices.Sorted(maps.Keys(omitted)) {
+		f.runs.announce(cmd, "omitting %d writes of %s: no fault can name the resource; add its kind to operator.kinds of the scenario\n", omitted[resource], resource)
+	}
+	if len(disturbed) == 0 {
+		return nil, &unfinishedError{fmt.Errorf("scenario %s: found no write of subject %s at which a fault can be injected; expected at least one between --from and --to", withoutFaults.Name, subject)}
+	}
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
 // subjectWrites makes a run without faults, and returns the writes of the program under test in
-// this run. It deletes the run directory. It returns an error if a check failed.
+// this run. If the subject is a subject file, it sets the controllers under test in withoutFaults. It deletes the run directory. It returns an error if a check failed.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]explore.LearntWrite, error) {
-	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)
+	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults}, nil }, withoutFaults.Seed)
 	if err != nil {
 		return nil, err
 	}
