@@ -243,7 +243,8 @@ func groupFailures(runs []Run) []failureGroup {
 //
 // Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
 // removes the unknown result of a check that did not pass in one of the other runs, because such a
-// result shows nothing new. It computes the verdict of the copy from the remaining results.
+// result shows nothing new. It computes the verdict of the copy from the remaining results. The verdict
+// is unknown if none of them is pass, or if the run has an obstacle.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {
@@ -259,6 +260,12 @@ func (r *Run) WithoutFailuresOf(others []Run) Run {
 		return own
 	}
 	own.Verdict, own.Reason = check.Pass, "the other runs show every failure of this run"
+	switch {
+	case own.Obstacle != "":
+		own.Verdict, own.Reason = check.Unknown, own.Obstacle
+	case !slices.ContainsFunc(own.Results, func(result check.Result) bool { return result.Verdict == check.Pass }):
+		own.Verdict, own.Reason = check.Unknown, "the other runs show every failure of this run, and no check passed"
+	}
 	for _, result := range own.notPassed() {
 		if check.Worst(own.Verdict, result.Verdict) != own.Verdict {
 			own.Verdict, own.Reason = result.Verdict, fmt.Sprintf("%s: %s", result.Check, result.Reason)

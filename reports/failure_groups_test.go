@@ -120,7 +120,8 @@ func TestWithoutFailuresOf(t *testing.T) {
 		{"the same failure with another number", []check.Result{result("max-surge", check.Fail, "found 5 pods"), result("status", check.Pass, "")}, check.Pass, 1},
 		{"another failure of the same check", []check.Result{result("max-surge", check.Fail, "something else")}, check.Fail, 1},
 		{"another check", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Fail, "wrong")}, check.Fail, 1},
-		{"an unknown verdict of a check that failed", []check.Result{result("max-surge", check.Unknown, "a gap")}, check.Pass, 0},
+		{"an unknown verdict of a check that failed", []check.Result{result("max-surge", check.Unknown, "a gap"), result("status", check.Pass, "")}, check.Pass, 1},
+		{"an unknown verdict of a check that failed, and no other check", []check.Result{result("max-surge", check.Unknown, "a gap")}, check.Unknown, 0},
 		{"an unknown verdict of a check that passed", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Unknown, "a gap")}, check.Unknown, 1},
 	}
 	for _, test := range tests {
@@ -133,5 +134,14 @@ func TestWithoutFailuresOf(t *testing.T) {
 				t.Errorf("verdict %s (%s), results %v; want %s and %d results", got.Verdict, got.Reason, got.Results, test.want, test.left)
 			}
 		})
+	}
+}
+
+// TestObstacle checks that a run with an obstacle does not pass when its failures are removed.
+func TestObstacle(t *testing.T) {
+	failed := check.Result{Check: "max-surge", Verdict: check.Fail, Reason: "found 3 pods"}
+	run := Run{Subject: "ours", Verdict: check.Fail, Obstacle: "fault 0 failed", Results: []check.Result{failed, {Check: "status", Verdict: check.Pass}}}
+	if got := run.WithoutFailuresOf([]Run{{Subject: "ours", Results: []check.Result{failed}}}); got.Verdict != check.Unknown || got.Reason != run.Obstacle {
+		t.Errorf("verdict %s (%s), want unknown (%s)", got.Verdict, got.Reason, run.Obstacle)
 	}
 }

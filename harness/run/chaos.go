@@ -298,19 +298,17 @@ const (
 	// healTimeout limits the time to heal a fault, including the wait for a healthy control plane.
 	// The timeout is long, because components may have to restart first.
 	healTimeout = 4 * time.Minute
-	// abortedHealTimeout replaces healTimeout if the run is aborted. The timeout is short, because
+	// abortedHealTimeout is the rest of the time for a heal after the run was aborted. The timeout is short, because
 	// the control plane may have failed.
 	abortedHealTimeout = 3 * time.Second
 )
 
 // heal heals a fault and waits until the control plane is healthy, even if ctx is canceled.
 func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
-	within := healTimeout
-	if ctx.Err() != nil { // the run is aborted
-		within = abortedHealTimeout
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	aborted := ctx
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
+	defer context.AfterFunc(aborted, func() { time.AfterFunc(abortedHealTimeout, cancel) })()
 	err := faults.Heal(ctx, fault, env)
 	if err != nil && s.Environment.Cluster.Health(ctx) == nil {
 		// The first attempt may have failed because another fault had stopped the API server.

@@ -141,6 +141,9 @@ func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool,
 	r.current.pause = pauseState{paused: true, lease: lease, restart: func() { r.restart(context.WithoutCancel(ctx)) }}
 	r.current.mu.Unlock()
 	if err := r.current.Pause(ctx); err != nil {
+		r.current.mu.Lock()
+		r.current.pause = pauseState{} // a later exit is no effect of a pause
+		r.current.mu.Unlock()
 		return false, fmt.Errorf("pausing %s: %w", r.name, err)
 	}
 	r.record(r.current, history.ProcessPaused, "")

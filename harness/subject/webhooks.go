@@ -339,13 +339,20 @@ func (w *Webhooks) addresses() map[string]string {
 	return maps.Clone(w.replicas)
 }
 
+// acceptRetryDelay is the time between two attempts to accept a connection.
+const acceptRetryDelay = 50 * time.Millisecond
+
 // accept accepts connections of the API server and forwards each to a replica, until the
 // listener is closed.
 func (w *Webhooks) accept() {
 	for {
 		conn, err := w.listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil: // for example, too many open files
+			<-time.After(acceptRetryDelay)
+			continue
 		}
 		w.goroutines.Go(func() { w.forward(conn.(*net.TCPConn)) })
 	}

@@ -35,7 +35,7 @@ same history always gets the same verdicts.`,
 func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	relaxGarbageCollection()
 	var all []reports.Run
-	var failed []error
+	var failed, refused []error
 	checked := map[string]bool{}
 	for _, path := range paths {
 		absolute, err := filepath.Abs(path)
@@ -48,13 +48,18 @@ func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 		checked[realPath(absolute)] = true
 		result, err := run.Check(path)
 		if result == nil {
-			return exitPass, err // path is no valid run directory, or another command uses it
+			refused = append(refused, err) // path is no valid run directory, or another command uses it
+			continue
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", path, err))
 		}
 		all = append(all, *result)
 	}
+	if len(all) == 0 {
+		return exitPass, errors.Join(refused...)
+	}
+	failed = append(failed, refused...)
 	if err := printVerdicts(cmd.OutOrStdout(), all); err != nil {
 		failed = append(failed, err)
 	}

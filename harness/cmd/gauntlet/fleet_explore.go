@@ -66,7 +66,7 @@ failures has one directory, with its plan, its report and the runs that failed.`
 // such combination is a unit, which one pod of the Job explores.
 func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c := &f.campaign
-	c.Provider = providers.Embedded // a search reads the records during each run, which the provider virtual does not support
+	c.Provider = providers.Embedded // operators and images do not run in virtual time
 	if err := checkFleetSubjects(c.Subjects, c.Provider); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	o.Progress(s.plan.String())
 	err = s.try(ctx, singles(s.plan.Places))
-	if err == nil && s.goesOn(ctx) {
+	if err == nil && s.goesOn(ctx) && s.failedStarts == 0 {
 		s.pairs = newPairPlan(s.plan.Places, s.results)
 		o.Progress("every place (write or watch event) was tried alone\n" + s.pairs.String())
 		err = s.try(ctx, s.pairs.trials)
@@ -164,13 +164,14 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) { return nil, s.tryOne(ctx, t) })
 	}
 	s.ahead = len(left)
-	failedStarts := 0
+	consecutive := 0
 	return campaign.RunParallel(ctx, s.Parallel, series(attempts, func() bool { return s.goesOn(ctx) }), func(_ int, _ *reports.Run, err error) error {
 		switch {
 		case err == nil || ctx.Err() != nil:
-			failedStarts = 0
+			consecutive = 0
 		case errors.Is(err, errNotStarted):
-			if failedStarts++; failedStarts < failedStartsMax {
+			s.failedStarts++
+			if consecutive++; consecutive < failedStartsMax {
 				s.Progress(err.Error())
 				return nil // try the next run, because the reason may be temporary
 			}

@@ -26,6 +26,8 @@ type Outcome struct {
 	// Pairs says how many pairs of places there are, how many were pruned, and for which reasons.
 	// It is empty until every place has been tried alone.
 	Pairs string
+	// FailedStarts counts the runs with faults that could not start. Their places have no result.
+	FailedStarts int
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
 	// Failed has the runs that show a failure or a known upstream issue, in the order in which they started. A run whose

@@ -34,7 +34,10 @@ type search struct {
 	calm     *scenario.Scenario // the scenario without its faults
 	baseline []reports.Run      // the reports of the runs without faults
 	pairs    *pairPlan          // nil until every place has been tried alone
-	began    time.Time          // the time at which this call of Run began
+
+	failedStarts int // the number of trials that could not start in this call of Run
+
+	began time.Time // the time at which this call of Run began
 
 	mu      sync.Mutex        // guards the fields below, because runs are concurrent
 	results map[string]result // by the id of a trial
@@ -338,7 +341,7 @@ func (s *search) estimate() string {
 func (s *search) outcome() *Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &Outcome{Plan: s.plan, Tried: map[Action]*Counts{}, Complete: true, Baseline: s.baseline}
+	o := &Outcome{Plan: s.plan, Tried: map[Action]*Counts{}, Complete: true, Baseline: s.baseline, FailedStarts: s.failedStarts}
 	for _, p := range s.plan.Places {
 		if o.Tried[p.Action] == nil {
 			o.Tried[p.Action] = new(Counts)

@@ -50,8 +50,8 @@ type Follower struct {
 	changed chan struct{}
 }
 
-// Follow records all existing objects and then watches etcd for changes. The caller must stop
-// the Follower before it closes the Recorder.
+// Follow records all existing objects and then watches etcd for changes. The end of ctx stops only the
+// first step. The caller must stop the Follower before it closes the Recorder.
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	f := &Follower{
 		FollowOptions: options,
@@ -62,7 +62,7 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	if err := f.resync(ctx); err != nil {
 		return nil, fmt.Errorf("observing namespace %s: %w", f.Namespace, err)
 	}
-	ctx, f.cancel = context.WithCancel(ctx)
+	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(f.ended)
 		f.run(ctx)

@@ -54,10 +54,12 @@ type Observer struct {
 }
 
 // Start records all existing objects and watches them for changes. It returns when all watches
-// are open, except watches of custom resources that are not defined yet. The caller must stop
-// the Observer before it closes the Recorder.
+// are open, except watches of custom resources that are not defined yet. If ctx ends later, the
+// Observer continues. The caller must stop the Observer before it closes the Recorder.
 func Start(ctx context.Context, o Options) (*Observer, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	setUp := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(setUp, cancel)() // the call at the end of Start stops the AfterFunc
 	observer := &Observer{cancel: cancel, group: new(errgroup.Group)}
 	for _, kind := range o.Kinds {
 		objects, err := newSource(o.Config, kind, o.Namespace)
