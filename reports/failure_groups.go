@@ -244,7 +244,7 @@ func groupFailures(runs []Run) []failureGroup {
 // Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
 // removes the unknown result of a check that did not pass in one of the other runs, because such a
 // result shows nothing new. It computes the verdict of the copy from the remaining results. The verdict
-// is unknown if none of them is pass, or if the run has an obstacle.
+// is unknown if none of them is pass, or if the run is inconclusive.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {
@@ -261,8 +261,8 @@ func (r *Run) WithoutFailuresOf(others []Run) Run {
 	}
 	own.Verdict, own.Reason = check.Pass, "the other runs show every failure of this run"
 	switch {
-	case own.Obstacle != "":
-		own.Verdict, own.Reason = check.Unknown, own.Obstacle
+	case own.Inconclusive != "":
+		own.Verdict, own.Reason = check.Unknown, own.Inconclusive
 	case !slices.ContainsFunc(own.Results, func(result check.Result) bool { return result.Verdict == check.Pass }):
 		own.Verdict, own.Reason = check.Unknown, "the other runs show every failure of this run, and no check passed"
 	}

@@ -137,11 +137,11 @@ func TestWithoutFailuresOf(t *testing.T) {
 	}
 }
 
-// TestObstacle checks that a run with an obstacle does not pass when its failures are removed.
-func TestObstacle(t *testing.T) {
+// TestInconclusive checks that an inconclusive run does not pass when its failures are removed.
+func TestInconclusive(t *testing.T) {
 	failed := check.Result{Check: "max-surge", Verdict: check.Fail, Reason: "found 3 pods"}
-	run := Run{Subject: "ours", Verdict: check.Fail, Obstacle: "fault 0 failed", Results: []check.Result{failed, {Check: "status", Verdict: check.Pass}}}
-	if got := run.WithoutFailuresOf([]Run{{Subject: "ours", Results: []check.Result{failed}}}); got.Verdict != check.Unknown || got.Reason != run.Obstacle {
-		t.Errorf("verdict %s (%s), want unknown (%s)", got.Verdict, got.Reason, run.Obstacle)
+	run := Run{Subject: "ours", Verdict: check.Fail, Inconclusive: "fault 0 failed", Results: []check.Result{failed, {Check: "status", Verdict: check.Pass}}}
+	if got := run.WithoutFailuresOf([]Run{{Subject: "ours", Results: []check.Result{failed}}}); got.Verdict != check.Unknown || got.Reason != run.Inconclusive {
+		t.Errorf("verdict %s (%s), want unknown (%s)", got.Verdict, got.Reason, run.Inconclusive)
 	}
 }

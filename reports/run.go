@@ -49,9 +49,9 @@ type Run struct {
 	Reason string
 	// Reproduce is the command line that repeats the run.
 	Reproduce string
-	// Obstacle says why the run would be unknown even if every check passed, such as a fault that
+	// Inconclusive says why the run would be unknown even if every check passed, such as a fault that
 	// failed. It is empty if there is no reason, or if the run was read from files.
-	Obstacle string
+	Inconclusive string
 	// Repeated says how the run ended when a campaign repeated it on another provider. It is empty
 	// if the campaign did not repeat the run.
 	Repeated string

@@ -159,7 +159,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	activity.Failures = append(activity.Failures, missedFirings(summary.Faults)...)
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	if verdict, reason := check.Overall([]check.Result{{Verdict: check.Pass}}, activity); verdict == check.Unknown {
-		summary.Obstacle = reason
+		summary.Inconclusive = reason
 	}
 	return summary, draft, nil
 }
