@@ -287,6 +287,18 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 			lost, commit(history.Added, first), requested(2, "create", second, 201), commit(history.Added, second),
 			requested(3, "delete", second, 200), commit(history.Deleted, second),
 		}},
+		"a write of the pod failed, and the pod is replaced": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "update", first, 500),
+			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
+		}},
+		"the API server found the write of the pod wrong, and the pod is replaced": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "update", first, 422),
+			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
+		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}},
+		"a delete failed, and the pod is replaced": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 500),
+			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
+		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}},
 		"somebody deleted the pod": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Deleted, first), requested(2, "create", second, 201), commit(history.Added, second),
 		}},

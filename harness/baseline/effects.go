@@ -125,7 +125,7 @@ func firstExtra(all []Response, n int) []Response {
 
 // send adds the resource of a write request to the resources that the controllers under test
 // write. If the request creates or deletes an object, send stores the request until the response
-// arrives. It does not store the delete of an ended pod with a generated name. Such a pod counts as
+// arrives. It also stores updates and patches. It does not store the delete of an ended pod with a generated name. Such a pod counts as
 // lost, because the end of the pod, and not the delete, is the reason for a replacement.
 func (o *Observer) send(r *history.Request) {
 	for _, resource := range []string{r.Resource, r.Resource + statusSuffix} {
@@ -151,6 +151,8 @@ func (o *Observer) send(r *history.Request) {
 			return
 		}
 		w.key, w.uid = stableKey(object), object.UID
+		w.undoes = object.HasGeneratedName() && o.failed[w.object]
+	case r.Verb == "update":
 	case r.Verb == "patch": // a server-side apply creates the object if it does not exist
 		applied := history.Object{Ref: ref}
 		if r.Object != nil {
@@ -169,9 +171,15 @@ func (o *Observer) send(r *history.Request) {
 //
 // The controllers cannot know the generated name of an object if they did not receive the response
 // to its create. They may then create another object, and delete one of the two. The first object
-// therefore counts as created and as lost, so that its replacement is not extra.
+// therefore counts as created and as lost, so that its replacement is not extra. The same holds for an
+// object with a generated name that they delete after another write of the object failed. They may have
+// found that it is not complete.
 func (o *Observer) answer(w *write, r *history.Response) {
+	if (w.verb == "update" || w.verb == "patch") && (r.Code == 0 || r.Code == http.StatusTooManyRequests || r.Code >= http.StatusInternalServerError) {
+		o.failed[w.object] = true
+	}
 	switch {
+	case w.verb == "update":
 	case r.ServerCode < 200 || r.ServerCode >= 300:
 	case w.verb == "patch":
 		if r.ServerCode == http.StatusCreated {
@@ -197,6 +205,9 @@ func (o *Observer) answer(w *write, r *history.Response) {
 			o.deletes[w.uid] = true
 		}
 		o.effectsOf(w.key).deleted++
+		if w.undoes {
+			o.effectsOf(w.key).lost++
+		}
 	}
 }
 

@@ -22,24 +22,25 @@ type Observer struct {
 	// if there was none.
 	LateStep string
 
-	late   int             // index of the last step whose awaited condition was not met in time; -1 if there is none
-	failed *history.Record // the record of the step that FailedStep describes; nil if no step failed
-	start  history.Start
-	gone   map[types.UID]bool         // UIDs of the objects that no longer exist
-	live   map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
+	late  int             // index of the last step whose awaited condition was not met in time; -1 if there is none
+	step  *history.Record // the record of the step that FailedStep describes; nil if no step failed
+	start history.Start
+	gone  map[types.UID]bool         // UIDs of the objects that no longer exist
+	live  map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
 	// unobserved has the keys of the effects of each existing object that the controllers under test
 	// created, but whose resource the history does not observe. The keys of the map are such as
 	// "secrets default/web".
 	unobserved map[string]string
-	writes     map[uint64]*write     // creates and deletes without a response, by request ID
+	writes     map[uint64]*write     // writes without a response, by request ID
 	written    []string              // resources that the controllers under test write
 	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
 	responses  map[string]*responses // the responses that counts is about, by the same key
 	staleViews bool                  // true if one of the faults in StaleViewFaults fired
+	failed     map[string]bool       // the existing objects to which a write failed, other than a create or delete, by a key such as "services default/web"
 	deletes    map[types.UID]bool    // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
-// write is a create or delete request that the controllers under test sent.
+// write is a request that the controllers under test sent.
 type write struct {
 	verb      string
 	object    string    // the object to write, such as "services default/web"
@@ -48,11 +49,13 @@ type write struct {
 	generated bool      // true if the name of the object to create differs between runs
 	// unobserved is true for the delete of an object in Observer.unobserved.
 	unobserved bool
+	// undoes is true for the delete of an object with a generated name after a failed write of the object.
+	undoes bool
 }
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, failed: map[string]bool{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -76,8 +79,8 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		o.late = r.Step.Index
 		o.LateStep = fmt.Sprintf("step %d (%s)", r.Step.Index, r.Step.Detail)
-	case r.Step != nil && r.Step.Event == history.StepFailed && o.failed == nil:
-		o.failed = r
+	case r.Step != nil && r.Step.Event == history.StepFailed && o.step == nil:
+		o.step = r
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
 }
@@ -92,6 +95,7 @@ func (o *Observer) commit(c *history.Commit) {
 		return
 	}
 	delete(o.live, key)
+	delete(o.failed, key)
 	o.gone[c.Object.UID] = true
 	if !o.deletes[c.Object.UID] {
 		o.effectsOf(stableKey(&c.Object)).lost++
@@ -105,7 +109,7 @@ func (o *Observer) commit(c *history.Commit) {
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {
-	if o.failed != nil && o.failed.Step.Awaited != nil && o.failed.Step.Index >= lastOperation {
+	if o.step != nil && o.step.Step.Awaited != nil && o.step.Step.Index >= lastOperation {
 		return ""
 	}
 	return o.FailedStep
@@ -114,10 +118,10 @@ func (o *Observer) Unfinished(lastOperation int) string {
 // Unmet returns the record of a failed step that awaits a condition. The condition was not met, not even
 // after all faults were healed. Unmet returns nil if there is no such step.
 func (o *Observer) Unmet() *history.Record {
-	if o.failed == nil || o.failed.Step.Awaited == nil || o.failed.Step.Index != o.late {
+	if o.step == nil || o.step.Step.Awaited == nil || o.step.Step.Index != o.late {
 		return nil
 	}
-	return o.failed
+	return o.step
 }
 
 // Conditions returns the conditions in the status of an existing object, such as "Ready=False
