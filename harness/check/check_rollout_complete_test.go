@@ -92,6 +92,16 @@ func TestRolloutComplete(t *testing.T) {
 			twin.Name, twin.UID = "web-twin", "web-twin-uid"
 			h.commit(history.Added, twin)
 		})},
+		{name: "the Deployment has adopted a ReplicaSet with the template", want: Pass, build: except(func(h *historyBuilder) {
+			twin := edited(edited(*h.find("web-v2"), "spec", fields{"replicas": 0}), "status", fields{"replicas": 0, "readyReplicas": 0, "availableReplicas": 0})
+			twin.Name, twin.UID, twin.Created = "web-twin", "web-twin-uid", twin.Created.Add(time.Second)
+			twin.Annotations = map[string]string{objects.RevisionAnnotation: "1"}
+			owners := twin.Owners
+			twin.Owners = nil
+			h.commit(history.Added, twin)
+			twin.Owners = owners
+			h.deliver(h.commit(history.Modified, twin))
+		})},
 		{name: "the Deployment has an old revision", want: Fail, evidence: "annotation deployment.kubernetes.io/revision is 1, expected 2, the revision of ReplicaSet web-v2", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), objects.RevisionAnnotation, "1")
 		})},

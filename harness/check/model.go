@@ -352,6 +352,10 @@ type objectSet struct {
 	podCounts   map[types.UID]*podCounts                   // counts of pods, by the UID of the ReplicaSet or ReplicationController
 	replicaSets map[types.UID]map[types.UID]*objects.Owner // ReplicaSets with a controllerRef, by the UID in the controllerRef and by their own UID
 
+	// reassigned contains the UIDs of the ReplicaSets and ReplicationControllers whose controllerRef has
+	// changed. A Deployment may have adopted such a ReplicaSet.
+	reassigned map[types.UID]bool
+
 	// changedObjects contains, by UID, the ReplicaSets, ReplicationControllers and Deployments
 	// that changed since the last call of clearChanges.
 	//

@@ -17,7 +17,7 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 
 // pendingDeploymentWith is like pendingDeployment, but counts only newSet as the new ReplicaSet.
 // Other ReplicaSets with the Deployment's template then count as old ones. If newSet is nil, all
-// ReplicaSets with this template count as new.
+// ReplicaSets with this template count as new, except younger ones that the Deployment has adopted.
 func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *objects.Owner, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -30,12 +30,17 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 	for _, set := range state.orphanReplicaSets(d) {
 		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
-	current, old := splitByTemplate(d, sets)
-	if newSet != nil {
-		current, old = []*objects.Owner{newSet}, slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return set == newSet })
-	}
+	current, _ := splitByTemplate(d, sets)
+	oldest := oldestOf(current, d.Template)
+	current = slices.DeleteFunc(current, func(set *objects.Owner) bool {
+		return newSet != nil && set != newSet || set != oldest && state.reassigned[set.UID]
+	})
+	old := slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return slices.Contains(current, set) })
 	if d.Paused {
 		list.expect(!pausedScalingPending(d, sets), "the Deployment is paused, but its ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
+		if len(current) == 1 {
+			pendingNewSet(d, &list, current[0], old)
+		}
 	} else {
 		state.pendingRollout(d, &list, current, old)
 	}
@@ -65,6 +70,18 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, cu
 	list.add(newSet.Replicas == d.Replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.Replicas, d.Replicas)
 	for _, set := range old {
 		list.add(set.Replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.Replicas)
+	}
+	pendingNewSet(d, list, newSet, old)
+	if deploymentComplete(d, sets, newSet) {
+		list.expect(len(old) <= d.RevisionHistoryLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.RevisionHistoryLimit)
+	}
+}
+
+// pendingNewSet finds how the new ReplicaSet of a Deployment differs from the Deployment in its revision,
+// minReadySeconds and annotations. It adds the differences to list.all. The controller updates these
+// fields even of a paused Deployment.
+func pendingNewSet(d *objects.Deployment, list *pendings, newSet *objects.Owner, old []*objects.Owner) {
+	for _, set := range old {
 		list.expect(set.Revision < newSet.Revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
 			newSet.Name, newSet.Revision, set.Revision, set.Name)
 	}
@@ -76,9 +93,6 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, cu
 		found, ok := newSet.Annotations[key]
 		list.expect(ok, "ReplicaSet %s has no annotation %s, expected %q", newSet.Name, key, d.Annotations[key])
 		list.expect(!ok || found == d.Annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q", newSet.Name, key, found, d.Annotations[key])
-	}
-	if deploymentComplete(d, sets, newSet) {
-		list.expect(len(old) <= d.RevisionHistoryLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.RevisionHistoryLimit)
 	}
 }
 

@@ -25,6 +25,7 @@ func newObjectSet() *objectSet {
 		uidByName:       map[objectName]types.UID{},
 		controlled:      map[types.UID]map[types.UID]*objects.Pod{},
 		orphans:         map[string]map[types.UID]*objects.Pod{},
+		reassigned:      map[types.UID]bool{},
 		podCounts:       map[types.UID]*podCounts{},
 		replicaSets:     map[types.UID]map[types.UID]*objects.Owner{},
 		changedObjects:  map[types.UID]change{},
@@ -245,6 +246,9 @@ func (state *objectSet) removeFromIndex(p *objects.Pod) {
 func (state *objectSet) setOwner(o *objects.Owner) {
 	old := state.owners[o.UID]
 	state.owners[o.UID] = o
+	if old != nil && old.Controller.UID != o.Controller.UID {
+		state.reassigned[o.UID] = true
+	}
 	state.uidByName[nameOf(o.Ref)] = o.UID
 	state.markChanged(o.UID, true)
 	state.indexReplicaSet(old, o)
@@ -284,6 +288,7 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	}
 	state.markChanged(uid, true)
 	delete(state.owners, uid)
+	delete(state.reassigned, uid)
 	delete(state.podCounts, uid)
 	state.removeName(o.Ref)
 	if o.Controller.UID != "" {
