@@ -90,14 +90,7 @@ func FailedChecks(runs []Run) []Failure {
 // In examines every violation in the other run, because the first one may belong to another group.
 func (f Failure) In(other *Run) bool {
 	return slices.ContainsFunc(other.Results, func(result check.Result) bool {
-		if failureKeyOf(f.key.subject, result) == f.key {
-			return true
-		}
-		return slices.ContainsFunc(result.Evidence, func(evidence check.Evidence) bool {
-			only := result
-			only.Evidence = []check.Evidence{evidence}
-			return failureKeyOf(f.key.subject, only) == f.key
-		})
+		return slices.Contains(failureKeysOf(f.key.subject, result), f.key)
 	})
 }
 
@@ -171,6 +164,17 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 	return s
 }
 
+// failureKeysOf returns the keys of all violations in a result. The first one is that of failureKeyOf.
+func failureKeysOf(subject string, result check.Result) []failureKey {
+	keys := []failureKey{failureKeyOf(subject, result)}
+	for i := 1; i < len(result.Evidence); i++ {
+		only := result
+		only.Evidence = result.Evidence[i : i+1]
+		keys = append(keys, failureKeyOf(subject, only))
+	}
+	return keys
+}
+
 // runSpecific matches the parts of a reason that differ between runs with the same failure. These
 // are numbers, names with a namespace or a generated suffix, and names of replicas of the
 // controllers under test, such as subject-0.
@@ -241,15 +245,19 @@ func groupFailures(runs []Run) []failureGroup {
 // other runs. If the other runs had no faults, for example, the remaining failures are those that a
 // fault caused.
 //
-// Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
-// removes the unknown result of a check that did not pass in one of the other runs, because such a
-// result shows nothing new. It computes the verdict of the copy from the remaining results. The verdict
-// is unknown if none of them is pass, or if the run is inconclusive.
+// Two violations are the same failure if they belong to the same failure group. A result is removed if
+// one of the other runs has its first violation. WithoutFailuresOf also removes the unknown result of a
+// check that did not pass in one of the other runs, because such a result shows nothing new. It computes
+// the verdict of the copy from the remaining results. The verdict is unknown if none of them is pass, or
+// if the run is inconclusive.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {
 		for _, result := range others[i].notPassed() {
-			known[failureKeyOf(r.Subject, result)], checks[result.Check] = true, true
+			checks[result.Check] = true
+			for _, key := range failureKeysOf(r.Subject, result) {
+				known[key] = true
+			}
 		}
 	}
 	own := *r

@@ -110,6 +110,7 @@ func TestWithoutFailuresOf(t *testing.T) {
 	}
 	other := Run{Subject: "ours", Results: []check.Result{
 		result("max-surge", check.Fail, "found 3 pods"), result("status", check.Pass, ""), result("back-off", check.Pass, ""),
+		{Check: "needless-writes", Verdict: check.Fail, Evidence: []check.Evidence{{Summary: "6 updates of secrets"}, {Summary: "6 updates of services"}}},
 	}}
 	tests := []struct {
 		name    string
@@ -118,6 +119,9 @@ func TestWithoutFailuresOf(t *testing.T) {
 		left    int
 	}{
 		{"the same failure with another number", []check.Result{result("max-surge", check.Fail, "found 5 pods"), result("status", check.Pass, "")}, check.Pass, 1},
+		{"the second violation in the other run", []check.Result{
+			{Check: "needless-writes", Verdict: check.Fail, Evidence: []check.Evidence{{Summary: "3 updates of services"}}}, result("status", check.Pass, ""),
+		}, check.Pass, 1},
 		{"another failure of the same check", []check.Result{result("max-surge", check.Fail, "something else")}, check.Fail, 1},
 		{"another check", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Fail, "wrong")}, check.Fail, 1},
 		{"an unknown verdict of a check that failed", []check.Result{result("max-surge", check.Unknown, "a gap"), result("status", check.Pass, "")}, check.Pass, 1},
