@@ -18,17 +18,17 @@ import (
 // obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
-	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
+	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on. The scale-down of an old ReplicaSet removes at most as many pods as all ReplicaSets have beyond replicas - maxUnavailable and the unavailable pods of the new ReplicaSet.",
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
-	ExercisedWhen:    "A rolling update scales a ReplicaSet down so far that it loses available pods.",
+	ExercisedWhen:    "A rolling update scales a ReplicaSet down.",
 	AllowedBehaviors: []string{"external-disruptions", "template-and-replicas-together", "undeletable-pods", "writes-from-one-snapshot"},
 	New:              newMaxUnavailableChecker,
 }
 
 // maxUnavailableChecker reports scale-downs that leave fewer than replicas - maxUnavailable pods
-// available.
+// available, or that remove too many unavailable pods.
 //
 // The process may have acted on any of several cached versions. The checker uses the versions with
 // the most available pods and the lowest limit. It therefore reports a write only if no combination
@@ -55,11 +55,19 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	if s == nil || !s.isRollingUpdate() || s.creates || s.mayBePending() {
 		return
 	}
+	if checker.checkAvailable(m, s) {
+		checker.checkBudget(m, s)
+	}
+}
+
+// checkAvailable reports a scale-down that leaves too few pods available. It returns true if there is no
+// such violation.
+func (checker *maxUnavailableChecker) checkAvailable(m *Model, s *scaling) bool {
 	highest, believed, beyond := math.MinInt, math.MinInt, math.MinInt
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
 		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.Replicas) {
-			return // the scale-down removes no available pod
+			return true // the scale-down removes no available pod
 		}
 		all, remain := sumOf(sets, availableReplicas), min(availableReplicas(set), s.to)
 		highest = max(highest, sumOf(sets, lastingPods)-lastingPods(set)+remain)
@@ -74,7 +82,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 		limit = min(limit, d.MinAvailable())
 	}
 	if highest >= limit {
-		return
+		return true
 	}
 	describe := func() Evidence {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which leaves %d pods available", s.name, s.to, highest),
@@ -82,9 +90,45 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	}
 	if beyond >= limit || believed >= limit && s.mayRemoveUnavailable() {
 		checker.addKnownViolation(staleAvailability, describe)
+	} else {
+		checker.addViolation(describe)
+	}
+	return false
+}
+
+// checkBudget reports the scale-down of an old ReplicaSet that removes more pods than the budget permits.
+// The budget is the sum of spec.replicas - minAvailable - the unavailable pods of the new ReplicaSet. It
+// limits how many unavailable pods of old ReplicaSets a rolling update removes (contract Deployment 9).
+//
+// It skips ReplicaSets with more available pods than spec.replicas (allowed behavior undeletable-pods).
+func (checker *maxUnavailableChecker) checkBudget(m *Model, s *scaling) {
+	budget, removed := math.MinInt, math.MaxInt
+	for _, sets := range s.replicaSetStates {
+		set := findByName(sets, s.name)
+		excess := slices.ContainsFunc(sets, func(set *objects.Owner) bool { return availableReplicas(set) > set.Replicas })
+		if set == nil || set.Replicas <= s.to || excess {
+			return
+		}
+		removed = min(removed, set.Replicas-s.to)
+		for _, d := range s.deployments {
+			current, starting := oldestOf(sets, d.Template), 0
+			if current == set {
+				return
+			}
+			if current != nil {
+				starting = max(0, current.Replicas-availableReplicas(current))
+			}
+			budget = max(budget, sumOf(sets, specReplicas)-d.MinAvailable()-starting)
+		}
+	}
+	checker.exercised++
+	if removed <= budget || removed == math.MaxInt {
 		return
 	}
-	checker.addViolation(describe)
+	checker.addViolation(func() Evidence {
+		return s.evidence(m, fmt.Sprintf("scaled old ReplicaSet %s down by %d to %d", s.name, removed, s.to),
+			fmt.Sprintf("a scale-down by at most %d (the sum of spec.replicas - replicas + maxUnavailable - the unavailable pods of the new ReplicaSet)", max(0, budget)))
+	})
 }
 
 // lastingPods returns how many available pods of a ReplicaSet no earlier scale-down removes; see

@@ -28,7 +28,11 @@ func TestMaxUnavailable(t *testing.T) {
 			startRollout(h, 8, 8, 2, 0)
 			h.resize(h.find("web-v1"), 6).applyAndAnswer()
 		}},
-		{name: "scales down only pods that are not available (mutant D15)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "scales down pods that are not available, within the budget", want: Pass, build: func(h *historyBuilder) {
+			startRollout(h, 8, 3, 2, 2)
+			h.resize(h.find("web-v1"), 6).applyAndAnswer()
+		}},
+		{name: "scales down pods that are not available (mutant D15)", want: Fail, evidence: "scaled old ReplicaSet web-v1 down by 5 to 3", build: func(h *historyBuilder) {
 			startRollout(h, 8, 3, 2, 0)
 			h.resize(h.find("web-v1"), 3).applyAndAnswer()
 		}},
