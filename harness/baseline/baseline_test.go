@@ -265,8 +265,9 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 	}
 	first, second, failed := pod("1", "Running"), pod("2", "Running"), pod("1", "Failed")
 	learnt := Combine([]*Observer{observed(requested(1, "create", first, 201), commit(history.Added, first))})
-	lost := requested(1, "create", first, 201)
-	lost[1].Response.Code = 0
+	lost, lostApply := requested(1, "create", first, 201), requested(1, "patch", first, 201)
+	lost[1].Response.Code, lostApply[1].Response.Code = 0, 0
+	lostApply[1].Response.Object = first
 	for name, test := range map[string]struct {
 		run  []any
 		want []string
@@ -299,6 +300,10 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 500),
 			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
 		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}},
+		"a lost response to an apply": {run: []any{
+			lostApply, commit(history.Added, first), requested(2, "delete", first, 200), commit(history.Deleted, first),
+			requested(3, "create", second, 201), commit(history.Added, second),
+		}},
 		"somebody deleted the pod": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Deleted, first), requested(2, "create", second, 201), commit(history.Added, second),
 		}},
@@ -306,6 +311,44 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, failed),
 			requested(2, "delete", failed, 200), commit(history.Deleted, failed), requested(3, "create", second, 201), commit(history.Added, second),
 		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, extraEffects(learnt, observed(test.run...))); diff != "" {
+				t.Errorf("extra effects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReplacements checks which objects with a fixed name the controllers may create from an old view. In
+// the baseline, they create and delete the object once, and create it again.
+func TestReplacements(t *testing.T) {
+	widget := func(uid string) *history.Object { return object("widgets", "web", uid, `{}`) }
+	id := uint64(0)
+	create := func(uid string) (all []any) {
+		id++
+		records := requested(id, "create", widget(uid), 201)
+		records[1].Response.Object = widget(uid)
+		return []any{records, commit(history.Added, widget(uid))}
+	}
+	remove := func(uid string) []any {
+		id++
+		return []any{requested(id, "delete", widget(uid), 200), commit(history.Deleted, widget(uid))}
+	}
+	learnt := Combine([]*Observer{observed(slices.Concat(create("1"), remove("1"), create("2"))...)})
+	stale := []any{staleView}
+	for name, test := range map[string]struct {
+		run  []any
+		want []string
+	}{
+		"the same": {run: slices.Concat(create("1"), remove("1"), create("2"))},
+		"created from an old view after the delete, and replaced": {run: slices.Concat(create("1"), remove("1"), stale, create("2"), remove("2"), create("3"))},
+		"replaced without an old view": {run: slices.Concat(create("1"), remove("1"), create("2"), remove("2"), create("3")),
+			want: []string{"widgets ns/web: found 3 created, 2 deleted, 0 lost; expected 2 created, 1 deleted, 0 lost (created and deleted too often)"}},
+		"deleted because of an old view": {run: slices.Concat(create("1"), remove("1"), create("2"), stale, remove("2"), create("3")),
+			want: []string{"widgets ns/web: found 3 created, 2 deleted, 0 lost; expected 2 created, 1 deleted, 0 lost (created and deleted too often)"}},
+		"created again after a delete because of an old view": {run: slices.Concat(create("1"), remove("1"), create("2"), stale, remove("2"), create("3"), remove("3"), create("4")),
+			want: []string{"widgets ns/web: found 4 created, 3 deleted, 0 lost; expected 2 created, 1 deleted, 0 lost (created and deleted too often)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, extraEffects(learnt, observed(test.run...))); diff != "" {

@@ -159,7 +159,7 @@ func (o *Observer) send(r *history.Request) {
 			applied = *r.Object
 			applied.Ref = ref
 		}
-		w.key = stableKey(&applied)
+		w.key, w.generated = stableKey(&applied), applied.HasGeneratedName()
 	default:
 		return
 	}
@@ -175,24 +175,25 @@ func (o *Observer) send(r *history.Request) {
 // object with a generated name that they delete after another write of the object failed. They may have
 // found that it is not complete.
 func (o *Observer) answer(w *write, r *history.Response) {
-	if (w.verb == "update" || w.verb == "patch") && (r.Code == 0 || r.Code == http.StatusTooManyRequests || r.Code >= http.StatusInternalServerError) {
+	creates := w.verb == "create" || w.verb == "patch" && r.ServerCode == http.StatusCreated
+	if !creates && w.verb != "delete" && (r.Code == 0 || r.Code == http.StatusTooManyRequests || r.Code >= http.StatusInternalServerError) {
 		o.failed[w.object] = true
 	}
 	switch {
 	case w.verb == "update":
 	case r.ServerCode < 200 || r.ServerCode >= 300:
-	case w.verb == "patch":
-		if r.ServerCode == http.StatusCreated {
-			o.effectsOf(w.key).created++
-		}
-	case w.verb == "create":
+	case creates:
 		o.effectsOf(w.key).created++
 		if w.generated && !r.OK() {
 			o.effectsOf(w.key).lost++
 		}
+		if o.staleViews && r.Object != nil {
+			o.fresh[r.Object.UID] = o.effectsOf(w.key).deleted
+		}
 		if created := r.Object; created != nil && o.live[created.Ref.String()] == nil && !o.gone[created.UID] {
 			o.unobserved[created.Ref.String()] = w.key
 		}
+	case w.verb == "patch":
 	case w.unobserved:
 		if o.unobserved[w.object] != "" {
 			o.effectsOf(w.key).deleted++
@@ -207,6 +208,10 @@ func (o *Observer) answer(w *write, r *history.Response) {
 		o.effectsOf(w.key).deleted++
 		if w.undoes {
 			o.effectsOf(w.key).lost++
+		}
+		if before, ok := o.fresh[w.uid]; ok {
+			o.replaced[w.key] = append(o.replaced[w.key], before)
+			delete(o.fresh, w.uid)
 		}
 	}
 }
@@ -235,7 +240,8 @@ func (o *Observer) Effects() Facts {
 //
 // If one of the faults in [StaleViewFaults] fired, the controllers under test may have acted on old views.
 // A temporary object is then not extra: they could not know that they did not need the object, and
-// deleted it later. An object with a fixed name is only temporary if it does not exist at the end.
+// deleted it later. An object with a fixed name is only temporary in two cases. It does not exist at the
+// end, or they created it from an old view after a delete that the baseline has, too, and replaced it.
 func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(found)) {
@@ -255,7 +261,11 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 			surplus = replaced
 		}
 		extraCreates, extraDeletes := got.created-want.created-replaced, got.deleted-want.deleted-surplus
-		if temporary := min(extraCreates, extraDeletes); run.staleViews && temporary > 0 && (HasGeneratedName(key) || got.created == got.deleted) {
+		temporary := min(extraCreates, extraDeletes)
+		if !HasGeneratedName(key) && got.created != got.deleted {
+			temporary = min(temporary, b.replacements(key, run, want.deleted))
+		}
+		if run.staleViews && temporary > 0 {
 			extraCreates, extraDeletes = extraCreates-temporary, extraDeletes-temporary
 		}
 		if extraCreates > 0 || extraDeletes > 0 {
@@ -266,6 +276,23 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 		}
 	}
 	return all
+}
+
+// replacements returns how many objects with a fixed name the controllers under test created from an old
+// view, and deleted later. Only creates after a delete that the baseline has, too, count. After more
+// deletes, such a create may have replaced an object that they should not have deleted.
+func (b *Baseline) replacements(key string, run *Observer, deleted int) (n int) {
+	for object, before := range run.replaced {
+		if b.countsAs(object) != key {
+			continue
+		}
+		for _, times := range before {
+			if times > 0 && times <= deleted {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // acts says in words which of the two numbers of extra creates and deletes is positive.

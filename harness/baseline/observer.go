@@ -35,9 +35,15 @@ type Observer struct {
 	written    []string              // resources that the controllers under test write
 	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
 	responses  map[string]*responses // the responses that counts is about, by the same key
-	staleViews bool                  // true if one of the faults in StaleViewFaults fired
-	failed     map[string]bool       // the existing objects to which a write failed, other than a create or delete, by a key such as "services default/web"
-	deletes    map[types.UID]bool    // UIDs of the objects that the controllers under test deleted and that still exist
+	// fresh has the UIDs of the existing objects that the controllers under test created after a fault
+	// in StaleViewFaults had fired. The value says how often they had deleted an object with this name.
+	fresh map[types.UID]int
+	// replaced has the values of fresh of the objects that the controllers under test deleted, by a
+	// key such as "services default/web".
+	replaced   map[string][]int
+	staleViews bool               // true if one of the faults in StaleViewFaults fired
+	failed     map[string]bool    // the existing objects to which a write failed, other than a create or delete, by a key such as "services default/web"
+	deletes    map[types.UID]bool // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a request that the controllers under test sent.
@@ -55,7 +61,7 @@ type write struct {
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, failed: map[string]bool{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, failed: map[string]bool{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}, fresh: map[types.UID]int{}, replaced: map[string][]int{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
@@ -72,6 +78,9 @@ func (o *Observer) Observe(r *history.Record) {
 		o.send(r.Request)
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
 		w := o.writes[r.Response.ID]
+		if created := r.Response.Object; w.verb == "patch" && created != nil { // the patch may not contain the metadata
+			w.key, w.generated = stableKey(created), created.HasGeneratedName()
+		}
 		before := o.effectsOn(w.key)
 		o.answer(w, r.Response)
 		o.record(w.key, before, r)

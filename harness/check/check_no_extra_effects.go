@@ -24,7 +24,7 @@ var noExtraEffectsCheck = Check{
 	Property:      Safety,
 	Scope:         general,
 	ExercisedWhen: "The subject creates or deletes an object in a run that has a baseline, that is, saved results of runs without faults.",
-	Ignores: "Runs without a baseline. Objects with a generated name, if a controller under test has a contract: the checks of the contract count its pods. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted, or a pod that has ended. Objects with a generated name that the subject replaced after another write of the object failed. Objects that the subject created and deleted again, if one of these faults fired: " + strings.Join(baseline.StaleViewFaults, ", ") + ". " +
+	Ignores: "Runs without a baseline. Objects with a generated name, if a controller under test has a contract: the checks of the contract count its pods. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted, or a pod that has ended. Objects with a generated name that the subject replaced after another write of the object failed. Objects that the subject created and deleted again, or created after an expected delete and then replaced, if one of these faults fired: " + strings.Join(baseline.StaleViewFaults, ", ") + ". " +
 		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(desiredStateFaults, ", ") + ".",
 	NeedsBaseline: true,
 	New:           newNoExtraEffectsChecker,

@@ -203,7 +203,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	}
 	expected := s.expected()
 	expected.Scenario = disturbed.Name // otherwise, the run's reproduce command refuses the baseline
-	seen := &runObserver{fired: map[int]bool{}}
+	seen := newRunObserver()
 	begun := s.Clock.Now()
 	run, err := s.Start(ctx, disturbed, &expected, out, seen.observe)
 	// A run may have been aborted before its fault, for example because the subject did not start.
@@ -221,7 +221,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 		result.Verdict = check.Pass
 	}
-	if result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) {
+	if result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) && seen.overtakes(disturbed) {
 		if err := s.withPatience(ctx, t, &result, disturbed, &expected, out); err != nil {
 			return err
 		}
@@ -275,7 +275,12 @@ type runObserver struct {
 	fired      map[int]bool // by the index of a fault in the scenario: true if the fault fired
 	failedStep string       // the last step that failed, as text; empty if none did
 	late       bool         // true if a step was late, which ends the faults
+	// next is the index of the first step that began after the first fault had fired. It is -1 if there
+	// is none.
+	next int
 }
+
+func newRunObserver() *runObserver { return &runObserver{fired: map[int]bool{}, next: -1} }
 
 // observe reads the next record of the run's history. If the record says that a fault fired or that
 // a step failed, observe stores this in w.
@@ -283,11 +288,19 @@ func (w *runObserver) observe(r *history.Record) {
 	switch {
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
 		w.fired[r.Fault.Index] = true
+	case r.Step != nil && r.Step.Event == history.StepBegun && len(w.fired) > 0 && w.next < 0:
+		w.next = r.Step.Index
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		w.late = true
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		w.failedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
+}
+
+// overtakes reports whether the user carried out an operation after the first fault had fired. The
+// operation may then have come before the subject had carried out the previous one.
+func (w *runObserver) overtakes(s *scenario.Scenario) bool {
+	return w.next >= 0 && slices.ContainsFunc(s.Workload[min(w.next, len(s.Workload)):], func(step scenario.Step) bool { return step.Operation != nil })
 }
 
 // disturbed reports whether a step of the workload failed or was late.

@@ -105,6 +105,8 @@ type fakeRuns struct {
 	// onCheck changes the history and the results of the run that checks the baseline. It may be nil.
 	onCheck  func(l *story, result *reports.Run)
 	lateStep bool // a step is late in each run without faults
+	// lastStepBefore is true if the last step begins before the faults fire.
+	lastStepBefore bool
 	// onStart is called before each run with faults. It may be nil.
 	onStart func(n int)
 }
@@ -143,6 +145,9 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Ba
 			if !f.silent[fault] {
 				l.add(history.Record{Fault: &history.Fault{Index: i, Event: history.FaultFired}})
 			}
+		}
+		if !f.lastStepBefore {
+			l.add(history.Record{Step: &history.Step{Index: 0, Event: history.StepBegun}})
 		}
 		if f.stuck[fault] {
 			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepFailed, Detail: "await web", Error: "late"}})
@@ -291,6 +296,7 @@ lost                2       2       2       1       0       0
 // TestPatientUserIsNoProof checks which repeated runs prove nothing, so that the run stays failed.
 func TestPatientUserIsNoProof(t *testing.T) {
 	for name, f := range map[string]*fakeRuns{
+		"no operation follows the fault": {lastStepBefore: true},
 		"a step is late": {patientRun: func(l *story, _ *reports.Run) {
 			l.add(history.Record{Step: &history.Step{Index: 1, Event: history.StepLate, Detail: "await quiet"}})
 		}},

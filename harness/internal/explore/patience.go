@@ -50,7 +50,7 @@ func (s *search) withPatience(ctx context.Context, t trial, r *result, disturbed
 		return nil
 	}
 	dir := filepath.Join(out, "patient")
-	seen := &runObserver{fired: map[int]bool{}}
+	seen := newRunObserver()
 	run, err := s.Start(ctx, slow, expected, dir, seen.observe)
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing the directory of a run: %w", err)
