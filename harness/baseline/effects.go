@@ -278,7 +278,7 @@ func (b *Baseline) ExtraEffects(run *Observer, found Facts) []Difference {
 	return all
 }
 
-// replacements returns how many objects with a fixed name the controllers under test created from an old
+// replacements returns how many objects with a fixed name the controllers created from an old
 // view, and deleted later. Only creates after a delete that the baseline has, too, count. After more
 // deletes, such a create may have replaced an object that they should not have deleted.
 func (b *Baseline) replacements(key string, run *Observer, deleted int) (n int) {
