@@ -21,7 +21,7 @@ import (
 // orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations of others. A write does not repeat last-change-trigger-time if no pod has changed. An update that shows a new change of a pod's readiness has this annotation. An update has the resourceVersion of the cached Endpoints.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first. A write keeps the annotations, finalizers and ownerReferences of others. A write does not repeat last-change-trigger-time if no pod has changed. An update that shows a new change of a pod's readiness has this annotation. An update has the resourceVersion of the cached Endpoints.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -75,8 +75,8 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// checkMetadata reports written Endpoints that lack an annotation of the version before. The
-// annotations of the controller itself do not count. checkMetadata also reports a trigger time that is
+// checkMetadata reports written Endpoints that lack an annotation of the version before, or have other
+// finalizers or owners. The annotations of the controller itself do not count. checkMetadata also reports a trigger time that is
 // no time, or that is out of date, late or missing, and an update without a resourceVersion. The argument got
 // holds the addresses in e.
 func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *objects.Endpoints, got objects.AddressSet) {
@@ -86,6 +86,12 @@ func (checker *addressesChecker) checkMetadata(m *Model, r *history.Request, e *
 			if value, want := e.Annotations[key], base.Annotations[key]; value != want {
 				wrong, expected = fmt.Sprintf("annotation %s=%q", key, value), fmt.Sprintf("%s=%q, as before", key, want)
 			}
+		}
+		if !slices.Equal(e.Finalizers, base.Finalizers) {
+			wrong, expected = fmt.Sprintf("the finalizers %q", e.Finalizers), fmt.Sprintf("%q, as before", base.Finalizers)
+		}
+		if !slices.Equal(e.Owners, base.Owners) {
+			wrong, expected = fmt.Sprintf("%d ownerReferences", len(e.Owners)), fmt.Sprintf("the %d ownerReferences of the version before", len(base.Owners))
 		}
 	}
 	if _, err := time.Parse(time.RFC3339Nano, e.TriggerTime); e.TriggerTime != "" && err != nil {

@@ -122,23 +122,29 @@ func repeatedTrigger(change func(h *historyBuilder, service, pod *history.Object
 }
 
 func TestAddressesKeepAnnotations(t *testing.T) {
-	// republished builds an update of Endpoints that have the annotation note=mine. The update has the
-	// given annotations.
-	republished := func(annotations map[string]string) func(*historyBuilder) {
+	// updated builds an update of Endpoints that have the annotation note=mine, a finalizer and an owner. The
+	// argument change changes the Endpoints before the process writes them.
+	updated := func(change func(o *history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.service("web", nil)
 			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 			base := *h.endpoints("web", subset([]any{at(pod, "10.1.0.1")}, nil))
 			base.Annotations = map[string]string{"note": "mine"}
+			base.Finalizers, base.Owners = []string{"example.com/kept"}, []history.Owner{{Kind: "ConfigMap", Name: "mine", UID: "c"}}
 			o := *h.commit(history.Modified, base)
 			h.deliver(&o)
-			o.Annotations = annotations
+			change(&o)
 			h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}
+	}
+	republished := func(annotations map[string]string) func(*historyBuilder) {
+		return updated(func(o *history.Object) { o.Annotations = annotations })
 	}
 	runTestCases(t, "addresses", []testCase{
 		{name: "keeps an annotation of a user", want: Pass, build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "2001-09-09T01:46:40.5Z"})},
 		{name: "loses an annotation of a user", want: Fail, evidence: `wrote Endpoints ns/web with annotation note=""`, build: republished(nil)},
+		{name: "loses a finalizer of a user", want: Fail, evidence: `with the finalizers []`, build: updated(func(o *history.Object) { o.Finalizers = nil })},
+		{name: "loses an owner that a user has set", want: Fail, evidence: `with 0 ownerReferences`, build: updated(func(o *history.Object) { o.Owners = nil })},
 		{name: "writes a trigger time that is no time", want: Fail, evidence: `annotation endpoints.kubernetes.io/last-change-trigger-time="now"`,
 			build: republished(map[string]string{"note": "mine", objects.TriggerTimeAnnotation: "now"})},
 		{name: "updates Endpoints without a resourceVersion", want: Fail, evidence: "wrote Endpoints ns/web with no resourceVersion", build: func(h *historyBuilder) {

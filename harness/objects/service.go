@@ -65,7 +65,10 @@ type Endpoints struct {
 	TriggerTime    string // value of TriggerTimeAnnotation; "" if the annotation is absent
 	// Annotations contains the annotations that the Endpoints controller must keep: all but its own.
 	Annotations map[string]string
-	Body        json.RawMessage // the recorded JSON of the object, which contains the subsets
+	// Finalizers and Owners are those of users. The Endpoints controller must keep them, too.
+	Finalizers []string
+	Owners     []history.Owner
+	Body       json.RawMessage // the recorded JSON of the object, which contains the subsets
 }
 
 // String returns "Endpoints namespace/name".
@@ -102,6 +105,8 @@ func NewEndpoints(o *history.Object) *Endpoints {
 		OverCapacity:   o.Annotations[OverCapacityAnnotation],
 		TriggerTime:    o.Annotations[TriggerTimeAnnotation],
 		Annotations:    kept,
+		Finalizers:     o.Finalizers,
+		Owners:         o.Owners,
 		Body:           o.Body,
 	}
 }
