@@ -37,6 +37,9 @@ type Baseline struct {
 	// Subject is what was under test, such as "ours" or "upstream". It is empty if the Start record
 	// of the history does not say it.
 	Subject string `json:"subject,omitempty"`
+	// Workload is a hash of the steps and the number of nodes, such as "0a1b2c3d4e5f6071". It is
+	// empty in files of earlier versions, and if the creator of the baseline knows the workload.
+	Workload string `json:"workload,omitempty"`
 	// Runs is the number of runs from which [Learn] derived the baseline, at least 1.
 	Runs int `json:"runs"`
 	// Written lists the resources that the controllers under test write, such as replicasets.apps.

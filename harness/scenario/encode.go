@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -19,6 +20,15 @@ import (
 // in YAML differ from the Go fields.
 type nodeEncoder interface {
 	encodeNode() *node
+}
+
+// WorkloadHash returns a hash of what determines the objects at the end of a run without faults: the
+// steps of the workload and the number of nodes. It ignores the field operator, which a subject file
+// may change. The hash has 16 hexadecimal digits.
+func (s *Scenario) WorkloadHash() string {
+	text := write(mapping{{name: "nodes", value: &node{value: s.Cluster.Nodes}}, {name: "workload", value: encode(reflect.ValueOf(s.Workload))}})
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf("%x", sum[:8])
 }
 
 // encode returns the YAML node of a Go value, for [Scenario.Marshal]. It supports the types that

@@ -48,6 +48,9 @@ func TestRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, got, equal); diff != "" {
 			t.Fatalf("read again (-want +got):\n%s\n%s", diff, data)
 		}
+		if a, b := want.WorkloadHash(), got.WorkloadHash(); a != b {
+			t.Fatalf("read again: hash of the workload %s; want %s\n%s", b, a, data)
+		}
 	})
 }
 

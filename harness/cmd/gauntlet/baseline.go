@@ -92,7 +92,7 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if err != nil {
 		return exitPass, err
 	}
-	return f.learnFrom(cmd, all, parallel)
+	return f.learnFrom(cmd, all, s.WorkloadHash(), parallel)
 }
 
 // checkNewFile returns an error if the path of --output is not that of a new file. It also returns
@@ -130,9 +130,9 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 }
 
 // learnFrom makes the runs without faults. If all of them completed, it writes what they have in
-// common (the baseline) to a file. It returns exitFail if a check failed in a run, and exitPass
-// otherwise.
-func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
+// common (the baseline) to a file. The argument workload is the hash of the workload, which the
+// file then has. learnFrom returns exitFail if a check failed in a run, and exitPass otherwise.
+func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, workload string, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
 		attempts = append(attempts, discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, o) }))
@@ -168,6 +168,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	if err != nil {
 		return code, &unfinishedError{err}
 	}
+	learnt.Workload = workload
 	if err := learnt.WriteNew(f.output); err != nil {
 		return code, &unfinishedError{fmt.Errorf("writing the baseline: %w", err)}
 	}
@@ -178,7 +179,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 
 // loadBaseline returns the baseline in the file of --baseline, or nil if the flag is not set. A
 // baseline says what runs without faults have in common. loadBaseline returns an error if there
-// are several scenarios, or if the baseline belongs to another scenario.
+// are several scenarios, or if the baseline belongs to another scenario or to another workload.
 func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
 	if path == "" {
 		return nil, nil
@@ -192,6 +193,9 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 	}
 	if name := scenarios[0].Name; b.Scenario != name {
 		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected the baseline of scenario %s", path, b.Scenario, name)
+	}
+	if workload := scenarios[0].WorkloadHash(); b.Workload != "" && b.Workload != workload {
+		return nil, fmt.Errorf("--baseline=%s: field workload: found %s, the hash of another workload; expected %s, the hash of the steps and the number of nodes in scenario %s; create the baseline again with \"gauntlet baseline\"", path, b.Workload, workload, b.Scenario)
 	}
 	return b, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,11 +16,17 @@ import (
 
 // TestLoadBaseline checks for which values of --baseline loadBaseline returns an error.
 func TestLoadBaseline(t *testing.T) {
+	burst, other, edited := &scenario.Scenario{Name: "burst"}, &scenario.Scenario{Name: "other"}, &scenario.Scenario{Name: "burst", Cluster: scenario.Cluster{Nodes: 5}}
+	disturbed := &scenario.Scenario{Name: "burst", Description: "With faults.", Seed: 7, Faults: []scenario.Fault{{Name: "restart"}}, Operator: &scenario.Operator{}}
+	workload := burst.WorkloadHash()
 	path := filepath.Join(t.TempDir(), "baseline.yaml")
-	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3, End: baseline.Facts{"pods ns/web-*": "3"}}).Write(path); err != nil {
+	withHash := path + ".hash"
+	learnt := baseline.Baseline{Scenario: "burst", Runs: 3, End: baseline.Facts{"pods ns/web-*": "3"}, Written: []string{"pods"}}
+	hashed := learnt
+	hashed.Workload = workload
+	if err := errors.Join(learnt.Write(path), hashed.Write(withHash)); err != nil {
 		t.Fatal(err)
 	}
-	burst, other := &scenario.Scenario{Name: "burst"}, &scenario.Scenario{Name: "other"}
 	for _, test := range []struct {
 		path      string
 		scenarios []*scenario.Scenario
@@ -29,6 +36,9 @@ func TestLoadBaseline(t *testing.T) {
 		{path, []*scenario.Scenario{burst}, ""},
 		{path, []*scenario.Scenario{burst, other}, "--baseline: the command line selects 2 scenarios; expected exactly one"},
 		{path, []*scenario.Scenario{other}, "found the baseline of scenario burst; expected the baseline of scenario other"},
+		{path, []*scenario.Scenario{edited}, ""},
+		{withHash, []*scenario.Scenario{disturbed}, ""},
+		{withHash, []*scenario.Scenario{edited}, "field workload: found " + workload + ", the hash of another workload; expected "},
 		{path + ".none", []*scenario.Scenario{burst}, "no such file"},
 	} {
 		_, err := loadBaseline(test.path, test.scenarios)
