@@ -29,6 +29,18 @@ func TestInterruptedPlan(t *testing.T) {
 	}
 }
 
+// TestInterruptedBuild checks the exit status after an interrupt during the build of a subject.
+func TestInterruptedBuild(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var code int
+	root := newRoot(&code)
+	root.SetArgs([]string{"run", "burst", "--provider=virtual", "--subject=go:."})
+	if err := runRoot(ctx, root); err == nil || exitCode(code, err) != exitUnknown {
+		t.Errorf("exit %d, error %v; want exit %d and an error", exitCode(code, err), err, exitUnknown)
+	}
+}
+
 // TestInterruptedOutput checks that an interrupt ends a command whose reader does not read.
 func TestInterruptedOutput(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -25,17 +25,22 @@ import (
 // runRoot executes the command line. The argument root is the command gauntlet with its
 // subcommands. For wrong usage, such as an unknown flag, it returns an error of one line.
 //
-// If a command ignores that a write to standard output failed, runRoot returns that error.
+// If a command ignores that a write to standard output failed, runRoot returns that error. After the
+// end of ctx, every error is an unfinishedError: the user interrupted the command.
 func runRoot(ctx context.Context, root *cobra.Command) error {
 	out := &standardOutput{to: root.OutOrStdout()}
 	root.SetOut(out)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	refuseBadUsage(root)
-	if err := root.ExecuteContext(ctx); err != nil {
-		return groupError(err)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return out.err
+	case ctx.Err() != nil:
+		return &unfinishedError{err}
 	}
-	return out.err
+	return groupError(err)
 }
 
 // These patterns match errors of package cobra about several flags. The group is a list of flags.
