@@ -197,6 +197,9 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkDirectory(); err != nil {
+		return err
+	}
 	out, err := s.runDirectory(t)
 	if err != nil {
 		return err
@@ -206,6 +209,9 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	seen := newRunObserver()
 	begun := s.Clock.Now()
 	run, err := s.Start(ctx, disturbed, &expected, out, seen.observe)
+	if removed := s.checkDirectory(); removed != nil {
+		return errors.Join(removed, os.RemoveAll(out))
+	}
 	// A run may have been aborted before its fault, for example because the subject did not start.
 	aborted := run == nil || err != nil && len(seen.fired) == 0 && run.Verdict != check.Fail
 	if aborted || ctx.Err() != nil {

@@ -201,6 +201,28 @@ func (f *fakeRuns) options(dir string) explore.Options {
 	}
 }
 
+// TestRemovedDirectory checks that a search ends with an error if its directory is removed.
+func TestRemovedDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "search")
+	f := &fakeRuns{t: t, onStart: func(n int) {
+		if n == 2 {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	outcome, err := explore.Run(t.Context(), f.options(dir))
+	if err == nil || !strings.Contains(err.Error(), explore.PlanName+": no such file or directory; the directory was removed") {
+		t.Errorf("error %v; want that the directory was removed", err)
+	}
+	if len(f.started) != 2 || outcome.Runs() != 1 {
+		t.Errorf("%d runs started, %d with a result; want 2 and 1", len(f.started), outcome.Runs())
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
+		t.Errorf("found the directories of runs %q, error %v; want none", left, err)
+	}
+}
+
 // TestLateStepWithoutFaults checks that a search says that a step is late in runs without faults.
 func TestLateStepWithoutFaults(t *testing.T) {
 	f := &fakeRuns{t: t, lateStep: true}

@@ -264,6 +264,15 @@ func (s *search) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
+// checkDirectory returns an error if somebody has removed the directory of the search. The results
+// of further runs would be lost.
+func (s *search) checkDirectory() error {
+	if _, err := os.Stat(s.planFile()); err != nil {
+		return fmt.Errorf("%s: %w; the directory was removed or changed during the search; run the command again to start a new search", s.planFile(), inputfile.Reason(err))
+	}
+	return nil
+}
+
 func (s *search) close() { _ = s.journal.Close() }
 
 func (s *search) planFile() string           { return filepath.Join(s.Directory, PlanName) }
