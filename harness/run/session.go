@@ -313,10 +313,7 @@ func (e *UnrecordedError) Unwrap() error { return e.Err }
 // and the errors of checkHistory itself.
 func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Run, error) {
 	if _, err := os.Stat(s.dir.history()); err != nil {
-		if runErr == nil || !errors.Is(err, fs.ErrNotExist) {
-			runErr = errors.Join(runErr, fmt.Errorf("reading the history: %w", err))
-		}
-		return nil, &UnrecordedError{Directory: string(s.dir), Err: runErr}
+		return nil, s.describeMissingHistory(err, runErr)
 	}
 	s.progress("checking the history")
 	result, draft, err := checkDirectory(string(s.dir))
@@ -333,6 +330,22 @@ func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Ru
 		s.progress("writing the diagnostics failed: %v", err)
 	}
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
+}
+
+// describeMissingHistory returns the error of a run without a history. The argument err says why the
+// history cannot be read, and runErr is nil or the error that aborted the run.
+func (s *Session) describeMissingHistory(err, runErr error) error {
+	// A run writes scenario.yaml first. A later step may create the run directory again.
+	if _, missing := os.Stat(s.dir.scenario()); errors.Is(missing, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%s: found no %s; the run directory was removed during the run", s.dir, filepath.Base(s.dir.scenario())), runErr)
+	}
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		runErr = errors.Join(runErr, fmt.Errorf("reading the history: %w", err))
+	case runErr == nil:
+		runErr = fmt.Errorf("%s: the file was removed during the run", s.dir.history())
+	}
+	return &UnrecordedError{Directory: string(s.dir), Err: runErr}
 }
 
 // writeDiagnostics writes the diagnostics if the run needs them; see [snapshot.neededFor]. In

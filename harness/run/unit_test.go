@@ -417,3 +417,32 @@ func TestJoinOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingHistory checks the error of a run whose directory or history somebody has removed.
+func TestMissingHistory(t *testing.T) {
+	aborted := errors.New("the API server has exited")
+	for _, test := range []struct {
+		name   string
+		runErr error
+		keep   bool   // the run directory has the file scenario.yaml
+		want   string // text of the error; DIR stands for the run directory
+	}{
+		{"no directory", nil, false, "DIR: found no scenario.yaml; the run directory was removed during the run"},
+		{"no directory, aborted", aborted, false, "DIR: found no scenario.yaml; the run directory was removed during the run\nthe API server has exited"},
+		{"no history", nil, true, "DIR/history.jsonl: the file was removed during the run\n(the logs are in DIR/logs)"},
+		{"no history, aborted", aborted, true, "the API server has exited\n(the logs are in DIR/logs)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &Session{Options: &Options{}, dir: directory(t.TempDir())}
+			if test.keep {
+				if err := os.WriteFile(s.dir.scenario(), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result, err := s.checkHistory(nil, test.runErr)
+			if want := strings.ReplaceAll(test.want, "DIR", string(s.dir)); result != nil || err == nil || err.Error() != want {
+				t.Errorf("result %v, error %q; want none and %q", result, err, want)
+			}
+		})
+	}
+}
