@@ -16,9 +16,12 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -97,7 +100,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	output.write.Close() // the child process has its own file descriptor
 	if err != nil {
 		output.finish()
-		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
+		return nil, fmt.Errorf("starting %s: %w", spec.Name, spec.startReason(err))
 	}
 	p := &Process{spec: spec, cmd: cmd, log: output.log, done: make(chan struct{})}
 	err = guard.watchGroup(p.PID())
@@ -110,6 +113,18 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
 	return p, nil
+}
+
+// startReason returns an error that names the cause of a failed start. The error of the kernel always
+// names the executable, although the cause may be another.
+func (s Spec) startReason(err error) error {
+	switch _, dirErr := os.Stat(cmp.Or(s.Dir, ".")); {
+	case errors.Is(err, fs.ErrNotExist) && errors.Is(dirErr, fs.ErrNotExist):
+		return fmt.Errorf("its working directory was removed: %w", dirErr)
+	case errors.Is(err, unix.EMFILE):
+		return fmt.Errorf("gauntlet has %w; raise the limit with `ulimit -n`", unix.EMFILE)
+	}
+	return err
 }
 
 // command returns the command that runs the program.

@@ -141,6 +141,7 @@ func TestStartErrors(t *testing.T) {
 		want string
 	}{
 		{"no such program", Spec{Name: "part", Path: filepath.Join(dir, "absent"), LogPath: filepath.Join(dir, "log")}, "starting part: fork/exec " + dir + "/absent: no such file"},
+		{"no working directory", Spec{Name: "part", Path: "/bin/true", Dir: filepath.Join(dir, "removed"), LogPath: filepath.Join(dir, "log")}, "starting part: its working directory was removed: stat " + dir + "/removed: no such file"},
 		{"log directory cannot be created", Spec{Name: "part", Path: "/bin/true", LogPath: "/dev/null/log"}, "starting part: opening its log file"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -153,6 +154,14 @@ func TestStartErrors(t *testing.T) {
 	cancel()
 	if _, err := Start(ctx, Spec{Name: "part", Path: "/bin/true"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Start() with a canceled context: error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestStartReason checks what an error says whose cause is not the executable.
+func TestStartReason(t *testing.T) {
+	err := Spec{}.startReason(&os.PathError{Op: "fork/exec", Path: "/bin/true", Err: syscall.EMFILE})
+	if want := "gauntlet has too many open files; raise the limit with `ulimit -n`"; err.Error() != want {
+		t.Errorf("error %q; want %q", err, want)
 	}
 }
 
