@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	name, owner := faults.Glob(params, "name", m.Name), faults.OwnerGlob(params, m.Owner)
 	var subresource error
-	if err := scenario.CheckSubresource(m.Resource, m.Subresource); err != nil {
+	if err := cmp.Or(scenario.CheckSubresource(m.Resource, m.Subresource), scenario.CheckSubresourceVerb(m.Subresource, m.Verb)); err != nil {
 		subresource = params.Errorf("subresource", "%w", err)
 	}
 	if slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb) {

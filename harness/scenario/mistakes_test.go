@@ -246,6 +246,22 @@ faults:
 		{"edits of objects that cannot exist", "  - user-edit: {steps: [{delete: {kind: Service, name: web}}, {scale: {kind: ReplicaSet, name: wbe, replicas: 1}}]}\n",
 			"x.yaml:6:56: faults[0].user-edit.steps[0].delete.name: found \"Service web\", but the workload has no such Service; expected one that a step creates\n" +
 				"x.yaml:6:96: faults[0].user-edit.steps[1].scale.name: found \"ReplicaSet wbe\", but the workload has no such ReplicaSet; expected web-*"},
+		{"a verb that status does not have", one("{request: {verb: create, resource: pods, subresource: status}}"),
+			`x.yaml:7:65: faults[0].when.request.subresource: found status with the verb create, which no request has; expected the verb get, update or patch`},
+		{"a create of a subresource", one("{request: {verb: create, resource: pods, subresource: binding}}"), ""},
+		{"a step after a later step", one("{step: {index: 0, at: begun}, after: {step: {index: 0, at: done}}}"),
+			`x.yaml:7:18: faults[0].when.step: found a trigger on step 0, begun, which must match after step 0, done; expected a later step, because each step begins and ends once`},
+		{"a step after an earlier step", one("{step: {index: 1, at: begun}, after: {step: {index: 0, at: done}}}"), ""},
+		{"until an earlier step", one("{step: {index: 0, at: done}}") + "    until: {step: {index: 0, at: begun}}\n",
+			`x.yaml:8:12: faults[0].until: found a trigger on step 0, begun, but the fault begins after step 0, done; expected a later step`},
+		{"until a later step", one("{step: {index: 0, at: done}}") + "    until: {step: {index: 1, at: begun}}\n", ""},
+		{"until the first step, without when", "  - pod-churn: {}\n    until: {step: {index: 0, at: begun}}\n",
+			`x.yaml:7:19: faults[0].until.step: found the beginning of step 0, but the fault begins later; expected a later step, or at: done`},
+		{"times with a step", one("{step: {index: 0}}") + "    times: 5\n",
+			`x.yaml:8:12: faults[0].times: found 5, but the trigger of the fault matches once, because each step begins and ends once; remove the field times`},
+		{"an edit that creates what the workload creates", "  - user-edit: {steps: [{create: {kind: Deployment, name: web, replicas: 1}}]}\n",
+			`x.yaml:6:59: faults[0].user-edit.steps[0].create.name: found Deployment web, which the workload creates, too; use another name, or delete the object first`},
+		{"an edit that creates an object again", "  - user-edit: {steps: [{delete: {kind: Deployment, name: web}}, {create: {kind: Deployment, name: web, replicas: 1}}]}\n", ""},
 		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
 		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
 			"x.yaml:7:11: faults[0].when: found a cycle of faults that wait for each other: faults[0] waits for faults[1], which waits for faults[0], directly or through other faults; remove one of these triggers"},
@@ -258,6 +274,43 @@ faults:
 			got := ""
 			if err := s.CheckReachable(); err != nil {
 				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("error\n got %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestImpossibleSteps checks the error of CheckReachable for one workload in each case. An empty error
+// means that the steps are possible.
+func TestImpossibleSteps(t *testing.T) {
+	const external = "  - create: {kind: Service, name: web, externalName: example.com}\n"
+	for _, test := range []struct{ name, steps, want string }{
+		{"a namespace of every cluster", "  - create: {kind: Namespace, apiVersion: v1, name: kube-system, manifest: {}}\n",
+			"workload[0].create.name: found Namespace kube-system, which exists before the workload; use another name"},
+		{"another namespace", "  - create: {kind: Namespace, apiVersion: v1, name: mine, manifest: {}}\n", ""},
+		{"a node of the cluster", "  - create: {kind: Node, apiVersion: v1, name: node-0, manifest: {}}\n",
+			"workload[0].create.name: found Node node-0, which exists before the workload; use another name"},
+		{"another node", "  - create: {kind: Node, apiVersion: v1, name: node-77, manifest: {}}\n", ""},
+		{"no ports", external + "  - publish: {kind: Service, name: web, type: NodePort}\n",
+			"workload[1].publish.type: found NodePort without the field ports, but Service web has no ports; expected at least one port in the field ports"},
+		{"ports", external + "  - publish: {kind: Service, name: web, type: NodePort, ports: [{port: 80}]}\n", ""},
+		{"ports that were removed", "  - create: {kind: Service, name: web, selector: {app: web}}\n  - publish: {kind: Service, name: web, type: ExternalName, externalName: example.com, ports: []}\n  - publish: {kind: Service, name: web, type: ClusterIP}\n",
+			"workload[2].publish.type: found ClusterIP without the field ports, but Service web has no ports; expected at least one port in the field ports"},
+		{"ports that stay", "  - create: {kind: Service, name: web, selector: {app: web}}\n  - publish: {kind: Service, name: web, type: NodePort}\n", ""},
+		{"an unknown status", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=Maybe}\n",
+			`workload[0].await.until: found the status "Maybe"; expected True, False or Unknown`},
+		{"a status in lower case", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=false}\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, err := Parse("x.yaml", []byte("name: small\nworkload:\n"+test.steps))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := s.CheckReachable(); err != nil {
+				_, got, _ = strings.Cut(err.Error(), ": ")
 			}
 			if got != test.want {
 				t.Errorf("error\n got %s\nwant %s", got, test.want)

@@ -27,11 +27,12 @@ var subresources = map[string][]string{
 // returns nil if there are none, and also if the workload is invalid.
 //
 // A trigger can never match if it names subresources, owners or numbers of objects that cannot
-// exist. It can also never match if its fault waits for itself. A fault can never act on objects or
+// exist. It can also never match if its fault waits for itself, or if its step has passed. A fault can never act on objects or
 // owners that cannot exist. A scenario with such a trigger or fault can run, but the fault has no
 // effect. Therefore [Parse] does not call CheckReachable.
 //
-// A Service without a selector is never served, because the Endpoints controller ignores it.
+// A Service without a selector is never served, because the Endpoints controller ignores it. A step
+// cannot create an object that exists, or publish a Service without ports.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	if v.workload(s.Workload); len(v.errs) > 0 || s.Invalid("workload") {
@@ -40,12 +41,16 @@ func (s *Scenario) CheckReachable() error {
 	for i, fault := range s.Faults {
 		v.reachable(fmt.Sprintf("faults[%d].when", i), fault.When)
 		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
+		v.stepOrder(fmt.Sprintf("faults[%d]", i), fault)
 		at := fmt.Sprintf("faults[%d].%s", i, fault.Name)
 		v.owner(at+".owner", fault.Params.Text("owner"))
 		v.edits(at+".steps", fault.Params.Steps())
 	}
 	v.circles()
 	v.served()
+	v.published()
+	v.existing()
+	v.conditions()
 	return JoinErrors(v.errs...)
 }
 
@@ -55,7 +60,7 @@ func (v *validator) reachable(path string, t *Trigger) {
 	for ; t != nil; t, path = t.After, path+".after" {
 		switch {
 		case t.Request != nil:
-			v.subresource(path+".request.subresource", t.Request.Resource, t.Request.Subresource)
+			v.subresource(path+".request.subresource", t.Request)
 			v.owner(path+".request.owner", t.Request.Owner)
 		case t.Event != nil:
 			v.owner(path+".event.owner", t.Event.Owner)
@@ -114,11 +119,11 @@ func CheckSubresource(resource, found string) error {
 	return fmt.Errorf("found %.60q; expected %s%s", found, nearest.List(expected, "or"), similar(found, expected))
 }
 
-// subresource reports an error if a resource does not have the subresource that the argument found
-// names. It accepts any subresource of a resource whose kind is not in the table subresources.
-func (v *validator) subresource(path, resource, found string) {
-	if err := CheckSubresource(resource, found); err != nil {
-		v.check(false, path, "%w", err)
+// subresource reports an error if a resource does not have the subresource of a request, or if no
+// request for the subresource has the verb.
+func (v *validator) subresource(path string, r *RequestTrigger) {
+	for _, err := range []error{CheckSubresource(r.Resource, r.Subresource), CheckSubresourceVerb(r.Subresource, r.Verb)} {
+		v.check(err == nil, path, "%w", err)
 	}
 }
 
@@ -192,15 +197,18 @@ func (v *validator) owner(at, owner string) {
 }
 
 // edits reports an error for each step of another user that changes or deletes an object that cannot
-// exist. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
+// exist, or creates one that exists. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
 func (v *validator) edits(at string, steps []Step) {
 	for i := range steps {
 		target, acts := steps[i].Target()
 		if !acts || target.Kind.IsGeneric() || len(validation.IsDNS1123Label(target.Name)) > 0 {
 			continue
 		}
-		if row := operationOf(steps[i].Operation); row.effect != creates {
-			v.mayExist(fmt.Sprintf("%s[%d].%s.name", at, i, row.name), target.String(), target.Kind, target.Name)
+		row := operationOf(steps[i].Operation)
+		if name := fmt.Sprintf("%s[%d].%s.name", at, i, row.name); row.effect == creates {
+			v.createdTwice(name, target)
+		} else {
+			v.mayExist(name, target.String(), target.Kind, target.Name)
 		}
 	}
 }

@@ -1,0 +1,151 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// This file has checks of [Scenario.CheckReachable] that depend on the order of the steps, and on the
+// objects that exist in every cluster.
+
+// subresourceVerbs lists the verbs with which the API server serves a subresource. It contains only the
+// subresources that some verbs cannot have.
+var subresourceVerbs = map[string][]string{
+	"status": {"get", "update", "patch"}, "scale": {"get", "update", "patch"}, "resize": {"get", "update", "patch"}, "ephemeralcontainers": {"get", "update", "patch"},
+	"binding": {"create"}, "eviction": {"create"}, "log": {"get"},
+}
+
+// CheckSubresourceVerb returns an error if the API server serves no request with this verb and this
+// subresource.
+func CheckSubresourceVerb(subresource, verb string) error {
+	expected, listed := subresourceVerbs[subresource]
+	if !listed || verb == "" || verb == AnyWrite || slices.Contains(expected, verb) {
+		return nil
+	}
+	return fmt.Errorf("found %s with the verb %s, which no request has; expected the verb %s", subresource, verb, nearest.List(expected, "or"))
+}
+
+// position returns the place of a step's beginning or end in the order of a run.
+func (s *StepTrigger) position() int {
+	if s.At == Done {
+		return 2*s.Index + 1
+	}
+	return 2 * s.Index
+}
+
+// latestStep returns the last step trigger of a chain of triggers, or nil if it has none.
+func (t *Trigger) latestStep() *StepTrigger {
+	for ; t != nil; t = t.After {
+		if t.Step != nil {
+			return t.Step
+		}
+	}
+	return nil
+}
+
+// stepOrder reports an error about each trigger of a fault on a step that has passed when the trigger
+// could match. Each step begins and ends once.
+func (v *validator) stepOrder(path string, fault Fault) {
+	for _, field := range []struct {
+		name    string
+		trigger *Trigger
+	}{{".when", fault.When}, {".until", fault.Until}} {
+		for t, at := field.trigger, path+field.name; t != nil; t, at = t.After, at+".after" {
+			if earlier := t.After.latestStep(); t.Step != nil && earlier != nil {
+				v.check(earlier.position() < t.Step.position(), at+".step", "found a trigger on step %d, %s, which must match after step %d, %s; expected a later step, because each step begins and ends once",
+					t.Step.Index, t.Step.At, earlier.Index, earlier.At)
+			}
+		}
+	}
+	begins := fault.When.latestStep()
+	v.check(fault.Times < 2 || begins == nil, path+".times", "found %d, but the trigger of the fault matches once, because each step begins and ends once; remove the field times", fault.Times)
+	ends := fault.Until.latestStep()
+	switch {
+	case ends == nil:
+	case fault.When == nil:
+		v.check(ends.position() > 0, path+".until.step", "found the beginning of step 0, but the fault begins later; expected a later step, or at: done")
+	case begins != nil:
+		v.check(begins.position() < ends.position(), path+".until", "found a trigger on step %d, %s, but the fault begins after step %d, %s; expected a later step", ends.Index, ends.At, begins.Index, begins.At)
+	}
+}
+
+// namespacesOfCluster are the names of the namespaces that exist in every cluster before a workload.
+// The last one is that of the workload.
+var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", "gauntlet"}
+
+// existing reports an error for each step that creates an object that every cluster has.
+func (v *validator) existing() {
+	nodes := make([]string, v.scenario.Cluster.Nodes)
+	for i := range nodes {
+		nodes[i] = fmt.Sprintf("node-%d", i)
+	}
+	exist := map[Kind][]string{"Namespace": namespacesOfCluster, "Node": nodes}
+	for i := range v.scenario.Workload {
+		if create, ok := v.scenario.Workload[i].Operation.(*Create); ok {
+			v.check(!slices.Contains(exist[create.Kind], create.Name), stepPath(i)+".create.name", "found %s, which exists before the workload; use another name", create.Target)
+		}
+	}
+}
+
+// conditions reports an error for each await of a condition with a status that no condition has.
+func (v *validator) conditions() {
+	expected := []string{"True", "False", "Unknown"}
+	for i := range v.scenario.Workload {
+		await := v.scenario.Workload[i].Await
+		if await == nil || !await.Until.IsFieldCondition() {
+			continue
+		}
+		condition, err := await.Until.FieldCondition()
+		known := slices.ContainsFunc(expected, func(status string) bool { return strings.EqualFold(status, condition.Status) })
+		v.check(err != nil || condition.Type == "" || known, stepPath(i)+".await.until", "found the status %.60q; expected %s", condition.Status, nearest.List(expected, "or"))
+	}
+}
+
+// published reports an error for each step that publishes a Service without ports. Only a Service of
+// the type ExternalName may have no ports. It reports none if a fault may set the ports.
+func (v *validator) published() {
+	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "ports") }) {
+		return
+	}
+	portless := map[string]bool{} // the names of the Services of the type ExternalName without ports
+	for i := range v.scenario.Workload {
+		switch op := v.scenario.Workload[i].Operation.(type) {
+		case *Create:
+			if op.Kind == Service {
+				portless[op.Name] = op.ExternalName != "" && len(op.Ports) == 0
+			}
+		case *Patch:
+			delete(portless, op.Name) // the patch may set the ports
+		case *Publish:
+			if op.Ports != nil {
+				portless[op.Name] = len(op.Ports) == 0
+			}
+			v.check(!portless[op.Name] || op.Type == "" || op.Type == ExternalName, stepPath(i)+".publish.type",
+				"found %s without the field ports, but Service %s has no ports; expected at least one port in the field ports", op.Type, op.Name)
+		}
+	}
+}
+
+// deletes reports whether a step of the workload or of another user deletes an object.
+func (s *Scenario) deletes(target Target) bool {
+	all := slices.Clone(s.Workload)
+	for _, fault := range s.Faults {
+		all = append(all, fault.Params.Steps()...)
+	}
+	return slices.ContainsFunc(all, func(step Step) bool {
+		found, acts := step.Target()
+		return acts && found == target && operationOf(step.Operation).effect == deletes
+	})
+}
+
+// createdTwice reports an error if a step of another user creates an object that the workload
+// creates and that nobody deletes. Controllers may delete pods, and objects of other kinds.
+func (v *validator) createdTwice(at string, target Target) {
+	if target.Kind == Pod || v.scenario.createdMax(target.Kind, target.Name) == 0 || v.scenario.deletes(target) {
+		return
+	}
+	v.check(false, at, "found %s, which the workload creates, too; use another name, or delete the object first", target)
+}
