@@ -127,6 +127,10 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 		v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
 	}
 	v.builtin(path, kind.kubeKind())
+	if known := kube.Generic(kind.kubeKind().GVK()); kind.Plural != "" && known.Builtin() {
+		v.check(kind.Plural == known.GVR.Resource, path+".plural", "found %.60q; expected %s, the plural of kind %s", kind.Plural, known.GVR.Resource, kind.Kind)
+		v.check(kind.ClusterScoped == known.ClusterScoped, path+".clusterScoped", "found %t for kind %s; expected %t", kind.ClusterScoped, kind.Kind, known.ClusterScoped)
+	}
 }
 
 // externalController records the errors about one controller in the list operator.controllers.
