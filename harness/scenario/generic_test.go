@@ -110,6 +110,29 @@ func TestAwaitObjectsOfOperators(t *testing.T) {
 	}
 }
 
+// TestCheckDefined checks which workloads create custom resources without a definition.
+func TestCheckDefined(t *testing.T) {
+	const definition = "  - create: {kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, name: gadgets.example.com, manifest: {spec: {group: example.com}}}\n"
+	const gadget = "  - create: {kind: Gadget, apiVersion: example.com/v1, name: one, manifest: {spec: {}}}\n"
+	for _, test := range []struct{ name, steps, want string }{
+		{"no custom resource", "  - create: {kind: StatefulSet, name: db, manifest: {spec: {}}}\n  - create: {kind: Role, apiVersion: rbac.authorization.k8s.io/v1, name: a, manifest: {}}\n", ""},
+		{"a definition", definition + gadget, ""},
+		{"no definition", gadget, "x.yaml:3:19: workload[0].create.kind: found the kind Gadget of the group example.com, but no CustomResourceDefinition; add --subject=FILE.yaml, the subject file of the operator"},
+	} {
+		s, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+test.steps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.CheckDefined(); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: error %q; want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestAPIVersionDefaults checks that a create step may omit the apiVersion in two cases. Package
 // kube has a row for the kind, or another create step has the apiVersion.
 func TestAPIVersionDefaults(t *testing.T) {

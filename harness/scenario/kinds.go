@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -143,6 +144,25 @@ func createsOf(steps []Step) []*Create {
 // hasKind reports whether a list contains a kind with the given name, in any API group.
 func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
+}
+
+// CheckDefined returns an error if the workload creates a custom resource, but no
+// CustomResourceDefinition. It is for runs in a new cluster, of a subject that creates none either.
+func (s *Scenario) CheckDefined() error {
+	if s.ExternalWorkload != nil || slices.ContainsFunc(append(s.creates(), s.userCreates()...), func(c *Create) bool { return c.Kind == "CustomResourceDefinition" }) {
+		return nil
+	}
+	for i := range s.Workload {
+		create, ok := s.Workload[i].Operation.(*Create)
+		if !ok || !create.Kind.IsGeneric() {
+			continue
+		}
+		// All groups of Kubernetes either have no dot or end with .k8s.io.
+		if group := create.kubeKind().GVR.Group; strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+			return s.Errorf(stepPath(i)+".create.kind", "found the kind %s of the group %s, but no CustomResourceDefinition; add --subject=FILE.yaml, the subject file of the operator", create.Kind, group)
+		}
+	}
+	return nil
 }
 
 // kubeKind returns the API group, version, resource and scope of the objects that a create step

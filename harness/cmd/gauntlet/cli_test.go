@@ -184,6 +184,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"coverage", "scenarios", "burst", "--seeds=3"}, "--seeds counts generated scenarios: omit --seeds, or omit the scenario burst"},
 		{[]string{"coverage", "scenarios", "burst", "--tier=quick"}, "--tier selects built-in scenarios"},
 		{[]string{"mutants", "tiers", "R1"}, `mutants tiers: found the argument "R1"; expected none`},
+		{[]string{"run", "../../../examples/operators/notebook/lost-update.yaml", "--dry-run"}, "workload[0].create.kind: found the kind Notebook of the group example.com, but no CustomResourceDefinition; add --subject=FILE.yaml"},
 		{[]string{"run", "--subject=theirs"}, `--subject: found "theirs"; expected ours, upstream, exec:PATH, image:REF, go:PATH or FILE.yaml`},
 		{[]string{"run", "--provider=cloud"}, `--provider: found "cloud"; expected embedded, kind, existing or virtual`},
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},

@@ -251,8 +251,13 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	if f.keepUp && len(scenarios) != 1 {
 		return target, provider, fmt.Errorf("--keep: the command line selects %d scenarios; expected exactly one", len(scenarios))
 	}
+	// Other programs may create CustomResourceDefinitions themselves.
+	undefined := provider.Capabilities.Has(cluster.OwnsControlPlane) && (target == subject.Ours || target == subject.Upstream)
 	for _, s := range scenarios {
 		if err := run.Validate(s); err != nil {
+			return target, provider, err
+		}
+		if err := s.CheckDefined(); undefined && err != nil {
 			return target, provider, err
 		}
 		s.Seed = seedOf(f.seed, s.Seed)
