@@ -258,6 +258,9 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		if !ok {
 			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field, such as name or workload")
 		}
+		if missesSpace(field) {
+			return nil, src.errorAt(at, "", "the file is not valid YAML: found no space after %q; expected a space after each colon", name+":")
+		}
 		if to.field(name) != nil {
 			return nil, src.errorAt(at, "", "found field %q twice; expected each field once", name)
 		}
@@ -268,6 +271,22 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		to = append(to, entry{name: name, position: at, value: converted})
 	}
 	return to, nil
+}
+
+// missesSpace reports whether the value of a field follows the colon without a space, as in {a:1}.
+// The YAML library accepts this, but in YAML the colon is then part of the key. Before a list or a
+// mapping, and after a key in quotes, YAML needs no space.
+func missesSpace(field *ast.MappingValueNode) bool {
+	colon, key := field.Start, field.Key.GetToken()
+	if colon == nil || colon.Next == nil || key.Type == token.SingleQuoteType || key.Type == token.DoubleQuoteType {
+		return false
+	}
+	switch colon.Next.Type {
+	case token.MappingStartType, token.MappingEndType, token.SequenceStartType, token.SequenceEndType, token.CollectEntryType:
+		return false
+	}
+	from, to := colon.Position, colon.Next.Position
+	return from.Line == to.Line && from.Column+1 == to.Column
 }
 
 // fieldName returns a key of a mapping as text. It also accepts numbers and words such as true,
