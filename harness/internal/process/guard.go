@@ -161,6 +161,20 @@ func (g *guardClient) watchGroup(pid int) error {
 // guard kills nothing.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
+// GuardGroup makes the guard process kill a process group after gauntlet has exited, unless the caller
+// calls release first. The argument pid is the PID of the group leader, a child process of gauntlet.
+// Call GuardGroup and release before you reap the child. [Start] does both for its processes.
+func GuardGroup(pid int) (release func(), err error) {
+	guard, err := sharedGuard()
+	if err != nil {
+		return nil, err
+	}
+	if err := guard.watchGroup(pid); err != nil {
+		return nil, err
+	}
+	return func() { guard.unwatchGroup(pid) }, nil
+}
+
 // GuardDirectory makes the guard process remove a directory, unless the caller calls release
 // first. The guard removes the directory, with all its content, after gauntlet has exited. The
 // argument dir is the absolute path of a directory that gauntlet has created or will create.

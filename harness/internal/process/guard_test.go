@@ -60,6 +60,12 @@ func helper(dir string) {
 		Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, LogPath: filepath.Join(dir, "child.log"),
 	})
 	fail(err)
+	other := exec.Command("/bin/sh", "-c", "sleep 1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	fail(other.Start())
+	_, err = GuardGroup(other.Process.Pid)
+	fail(err)
+	fail(os.WriteFile(filepath.Join(dir, "other"), fmt.Appendln(nil, other.Process.Pid), 0o600))
 	fmt.Println(child.PID())
 	switch line, _ := bufio.NewReader(os.Stdin).ReadString('\n'); strings.TrimSpace(line) {
 	case "exit":
@@ -108,6 +114,10 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 				return err == nil && strings.HasSuffix(string(data), "\n")
 			})
 			grandchild := pidIn(t, string(data))
+			if data, err = os.ReadFile(filepath.Join(dir, "other")); err != nil {
+				t.Fatal(err)
+			}
+			other := pidIn(t, string(data))
 
 			// The guard must ignore the signals that stop gauntlet.
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -124,7 +134,9 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = gauntlet.Wait() // ignore the error: the test itself caused the exit status
-			eventually(t, "child, grandchild and guard have exited", func() bool { return !running(child) && !running(grandchild) && !running(guard) })
+			eventually(t, "all processes have exited", func() bool {
+				return !running(child) && !running(grandchild) && !running(other) && !running(guard)
+			})
 			if exists(state) {
 				t.Error("the guard did not remove the guarded directory")
 			}

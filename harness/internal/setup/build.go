@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
 // tempPrefix begins the names of temporary directories in the cache.
@@ -133,11 +135,11 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	tempDir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "gauntlet-go-")
+	tempDir, remove, err := guardedTempDir(os.Getenv("GOTMPDIR"), "gauntlet-go-")
 	if err != nil {
 		return fmt.Errorf("creating a temporary directory for go %s: %w", args[0], err)
 	}
-	defer os.RemoveAll(tempDir) // an interrupted go command leaves files there
+	defer remove() // an interrupted go command leaves files there
 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -153,7 +155,13 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting go %s: %w", args[0], err)
 	}
+	release, err := process.GuardGroup(cmd.Process.Pid) // no compiler may write to a removed directory
+	if err != nil {
+		_ = cmd.Cancel()
+		return errors.Join(fmt.Errorf("starting go %s: %w", args[0], err), cmd.Wait())
+	}
 	otherLines := p.follow(stderr)
+	release()
 	err = cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -164,6 +172,23 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(otherLines, "\n"))
 	}
 	return nil
+}
+
+// guardedTempDir creates a temporary directory, as [os.MkdirTemp] does. The caller removes it with the
+// function remove. If this process is killed, its guard removes the directory.
+func guardedTempDir(parent, pattern string) (path string, remove func(), err error) {
+	path, err = os.MkdirTemp(parent, pattern)
+	if err != nil {
+		return "", nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", nil, err
+	}
+	release, err := process.GuardDirectory(path)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return path, func() { _ = os.RemoveAll(path); release() }, nil
 }
 
 // follow reads the go command's standard error until EOF, and updates the progress. It returns the

@@ -26,11 +26,11 @@ func Edited(ctx context.Context, edited, program string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "gauntlet-edited-")
+	dir, remove, err := guardedTempDir("", "gauntlet-edited-")
 	if err != nil {
 		return fmt.Errorf("creating a temporary directory for the build: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	link, err := replaceKubernetes(ctx, dir)
 	if err != nil {
 		return err

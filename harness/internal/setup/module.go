@@ -41,11 +41,11 @@ func pinnedVersions() (map[string]string, error) {
 // KubernetesSource returns the directory in the Go module cache with the source of
 // k8s.io/kubernetes.
 func KubernetesSource(ctx context.Context) (string, error) {
-	dir, err := os.MkdirTemp("", "gauntlet-setup-")
+	dir, remove, err := guardedTempDir("", "gauntlet-setup-")
 	if err != nil {
 		return "", fmt.Errorf("creating a temporary directory for the Go module of upstream programs: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	if err := writeModule(dir); err != nil {
 		return "", err
 	}
