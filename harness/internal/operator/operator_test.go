@@ -22,8 +22,9 @@ spec:
   names: {kind: Widget, plural: widgetry}
   conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}
   versions:
-    - {name: v1alpha1, served: true, storage: false}
+    - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
     - name: v1
+      schema: {openAPIV3Schema: {type: object}}
       served: true
       storage: true
 `
@@ -77,7 +78,7 @@ metadata: {name: webhook}
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, dir, "manager")
-	write(t, dir, "config/crd/widgets.yaml", widgets+"      schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, minimum: 1}}}}\n")
+	write(t, dir, "config/crd/widgets.yaml", strings.ReplaceAll(widgets, "{type: object}", "{type: object, properties: {size: {type: integer, minimum: 1}}}"))
 	write(t, dir, "config/crd/kustomization.yaml", "resources: [widgets.yaml]\n") // decodes numbers in its own way
 	write(t, dir, "config/crd/notes.txt", "no manifest")
 	write(t, dir, "config/rbac/roles.yaml", roles)
@@ -415,6 +416,9 @@ func TestInvalidManifests(t *testing.T) {
 		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
 		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},
 		{"definition of a wrong scope", strings.Replace(definition, "Cluster", "Foo", 1), `spec.scope: found "Foo"; expected Namespaced or Cluster`},
+		{"definition without a schema", strings.Replace(definition, ", schema: {openAPIV3Schema: SCHEMA}", "", 1), "CustomResourceDefinition gadgets.a.b: spec.versions[0].schema.openAPIV3Schema: found nothing; expected a schema"},
+		{"schema in an unknown field", strings.Replace(definition, "openAPIV3Schema: SCHEMA", "openAPISchema: {type: object}", 1),
+			"spec.versions[0].schema.openAPIV3Schema: found nothing; expected a schema; the fields there are unknown: openAPISchema"},
 		{"schema of a wrong type", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: array, items: {type: strng}}}}", 1),
 			`spec.versions[0].schema.openAPIV3Schema.properties.x.items.type: found "strng"; expected array, boolean, integer, number, object or string; did you mean string?`},
 		{"kind of another group", "apiVersion: example.com/v1\nkind: Secret\nmetadata: {name: A_B}\ndata: 5\n", ""},

@@ -162,12 +162,26 @@ func checkDefinition(o *unstructured.Unstructured) error {
 	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
 	for i, version := range versions {
 		fields, _ := version.(map[string]any)
-		schema, _, _ := unstructured.NestedMap(fields, "schema", "openAPIV3Schema")
-		if err := checkSchema(fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i), schema); err != nil {
+		at := fmt.Sprintf("spec.versions[%d].schema", i)
+		container, _ := fields["schema"].(map[string]any)
+		schema, ok := container["openAPIV3Schema"].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s.openAPIV3Schema: found nothing; expected a schema%s", at, unknownFields(container))
+		}
+		if err := checkSchema(at+".openAPIV3Schema", schema); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unknownFields returns a text about the fields beside a missing openAPIV3Schema, or "" without such
+// fields. The only field with a meaning there is openAPIV3Schema.
+func unknownFields(container map[string]any) string {
+	if len(container) == 0 {
+		return ""
+	}
+	return "; the fields there are unknown: " + strings.Join(slices.Sorted(maps.Keys(container)), ", ")
 }
 
 // schemaTypes are the types that a schema of a CustomResourceDefinition may name.
