@@ -22,6 +22,7 @@ import (
 //   - a second request or response with the same ID
 //   - a second beginning of the phase chaos, or another phase before it
 //   - a step that begins before the previous one has ended, or that ends without having begun
+//   - a step whose object is in another namespace than the start record names
 //   - a fault that fires or is healed before it is injected
 //   - a process that starts twice, or that is stopped or paused before it starts
 //   - a record with an earlier time than the previous record
@@ -36,6 +37,7 @@ type integrity struct {
 	gap      bool                        // whether records may be missing
 	requests map[uint64]requestState     // by request ID
 	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
+	start    *history.Start              // the content of the start record; nil before it
 	chaos    bool                        // whether the phase chaos has begun
 	step     int                         // the index of the step that has begun and not ended; -1 if there is none
 	injected map[int]bool                // by index: the faults that have been injected
@@ -79,6 +81,8 @@ func (i *integrity) observe(r *history.Record) string {
 		return fmt.Sprintf("record %d comes after the end record", r.Seq)
 	}
 	switch {
+	case r.Start != nil:
+		i.start = r.Start
 	case r.Gap != nil:
 		i.gap = true
 	case r.End != nil:
@@ -88,7 +92,7 @@ func (i *integrity) observe(r *history.Record) string {
 	case r.Phase != nil:
 		return i.phase(r.Seq, r.Phase.Name)
 	case r.Step != nil:
-		return i.workload(r.Seq, r.Step)
+		return cmp.Or(i.workload(r.Seq, r.Step), i.namespace(r.Seq, r.Step.Object))
 	case r.Fault != nil && r.Fault.Request != 0:
 		return cmp.Or(i.fault(r.Seq, r.Fault), i.withoutRequest(r.Seq, "a fault", r.Fault.Request))
 	case r.Fault != nil:
@@ -148,6 +152,15 @@ func (i *integrity) workload(seq int64, s *history.Step) string {
 		i.step = -1
 	}
 	return ""
+}
+
+// namespace returns an error text if the object of a step is in another namespace than that of the
+// workload, which the start record names. Checks would then ignore the objects of the workload.
+func (i *integrity) namespace(seq int64, object *history.Ref) string {
+	if i.start == nil || i.start.Namespace == "" || object == nil || object.Namespace == "" || object.Namespace == i.start.Namespace {
+		return ""
+	}
+	return fmt.Sprintf("record %d is a step with the object %s, but the start record names the namespace %s", seq, object, i.start.Namespace)
 }
 
 // fault returns an error text if a fault fires or is healed before it is injected. A fault may fail

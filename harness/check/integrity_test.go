@@ -44,6 +44,13 @@ func TestIntegrity(t *testing.T) {
 	}{
 		{"a response without its request", func(h *historyBuilder) { h.append(response(99)) },
 			"is a response of request 99, which the history does not contain"},
+		{"a step in another namespace", func(h *historyBuilder) {
+			h.append(history.Record{Step: &history.Step{Event: history.StepBegun, Object: &history.Ref{Resource: "pods", Namespace: "other", Name: "web"}}})
+		}, "is a step with the object pods other/web, but the start record names the namespace "},
+		{"a step on a cluster-scoped object", func(h *historyBuilder) {
+			h.append(history.Record{Step: &history.Step{Event: history.StepBegun, Object: &history.Ref{Resource: "nodes", Name: "node-0"}}})
+			h.append(history.Record{Step: &history.Step{Event: history.StepDone}})
+		}, ""},
 		{"a list without its request", func(h *historyBuilder) { h.append(history.Record{List: &history.List{ID: 99}}) }, "is a list of request 99"},
 		{"a watch event without its request", func(h *historyBuilder) { h.append(history.Record{Delivery: &history.Delivery{ID: 99}}) }, "is a watch event of request 99"},
 		{"the end of a watch without its request", func(h *historyBuilder) { h.append(history.Record{WatchClosed: &history.WatchClosed{ID: 99}}) }, "is the end of a watch of request 99"},
