@@ -22,8 +22,8 @@ type nodeEncoder interface {
 	encodeNode() *node
 }
 
-// WorkloadHash returns a hash of what determines the objects at the end of a run without faults: the
-// steps of the workload and the number of nodes. It ignores the field operator, which a subject file
+// WorkloadHash returns a hash of the steps of the workload and the number of nodes. They determine the
+// objects at the end of a run without faults. WorkloadHash ignores the field operator, which a subject file
 // may change. The hash has 16 hexadecimal digits.
 func (s *Scenario) WorkloadHash() string {
 	text := write(mapping{{name: "nodes", value: &node{value: s.Cluster.Nodes}}, {name: "workload", value: encode(reflect.ValueOf(s.Workload))}})

@@ -46,8 +46,8 @@ func (t *Trigger) latestStep() *StepTrigger {
 	return nil
 }
 
-// stepOrder reports an error about each trigger of a fault on a step that has passed when the trigger
-// could match. Each step begins and ends once.
+// stepOrder reports an error about each trigger on a step that has passed before the trigger could
+// match. Each step begins and ends once.
 func (v *validator) stepOrder(path string, fault Fault) {
 	for _, field := range []struct {
 		name    string
@@ -141,8 +141,8 @@ func (s *Scenario) deletes(target Target) bool {
 	})
 }
 
-// createdTwice reports an error if a step of another user creates an object that the workload
-// creates and that nobody deletes. Controllers may delete pods, and objects of other kinds.
+// createdTwice reports an error if another user creates an object that the workload creates, too.
+// There is no error if a step deletes the object, or for a pod, which controllers may delete.
 func (v *validator) createdTwice(at string, target Target) {
 	if target.Kind == Pod || v.scenario.createdMax(target.Kind, target.Name) == 0 || v.scenario.deletes(target) {
 		return

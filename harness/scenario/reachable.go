@@ -119,8 +119,8 @@ func CheckSubresource(resource, found string) error {
 	return fmt.Errorf("found %.60q; expected %s%s", found, nearest.List(expected, "or"), similar(found, expected))
 }
 
-// subresource reports an error if a resource does not have the subresource of a request, or if no
-// request for the subresource has the verb.
+// subresource reports an error if no request has the resource, the subresource and the verb of a
+// trigger.
 func (v *validator) subresource(path string, r *RequestTrigger) {
 	for _, err := range []error{CheckSubresource(r.Resource, r.Subresource), CheckSubresourceVerb(r.Subresource, r.Verb)} {
 		v.check(err == nil, path, "%w", err)
@@ -196,8 +196,8 @@ func (v *validator) owner(at, owner string) {
 	}
 }
 
-// edits reports an error for each step of another user that changes or deletes an object that cannot
-// exist, or creates one that exists. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
+// edits reports an error for each step of another user that cannot succeed. Such a step changes or
+// deletes an object that cannot exist, or creates one that exists. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
 func (v *validator) edits(at string, steps []Step) {
 	for i := range steps {
 		target, acts := steps[i].Target()
