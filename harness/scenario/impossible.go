@@ -61,7 +61,7 @@ func (v *validator) stepOrder(path string, fault Fault) {
 		}
 	}
 	begins := fault.When.latestStep()
-	v.check(fault.Times < 2 || begins == nil, path+".times", "found %d, but the trigger of the fault matches once, because each step begins and ends once; remove the field times", fault.Times)
+	v.check(fault.Times < 2 || fault.When == nil || fault.When.Step == nil, path+".times", "found %d, but the trigger of the fault matches once, because each step begins and ends once; remove the field times", fault.Times)
 	ends := fault.Until.latestStep()
 	switch {
 	case ends == nil:
