@@ -33,7 +33,8 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	var report jsonReport
 	if err := history.Unmarshal(content, &report); err != nil {
-		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", path, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(path, content, err)
+		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", place, reason)
 	}
 	if report.Schema < 1 || report.Schema > schema {
 		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; to write the file again, run gauntlet check", path, schema, report.Schema)

@@ -179,7 +179,8 @@ func Read(path string) (*Baseline, error) {
 	}
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", path, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(path, text, err)
+		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", place, reason)
 	}
 	if match := upperCaseKey.FindSubmatch(text); match != nil {
 		return nil, fmt.Errorf("%s: unknown field %q; expected %s", path, match[1], bytes.ToLower(match[1]))

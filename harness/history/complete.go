@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // ErrNoRecord means that a history file contains no complete record.
@@ -21,7 +23,7 @@ var ErrNoRecord = errors.New("found no complete record; expected a start record"
 func EndWith(path string, records ...Record) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading the history: %w", err)
+		return inputfile.FileError(err)
 	}
 	complete := bytes.LastIndexByte(content, '\n') + 1
 	if complete == 0 {
@@ -50,13 +52,13 @@ func EndWith(path string, records ...Record) error {
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("writing the history: %w", err)
+		return fmt.Errorf("writing the history: %w", inputfile.FileError(err))
 	}
 	if err = file.Truncate(int64(complete)); err == nil {
 		_, err = file.WriteAt(ending.Bytes(), int64(complete))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("writing the history: %w", err)
+		return fmt.Errorf("writing the history: %w", inputfile.FileError(err))
 	}
 	return nil
 }

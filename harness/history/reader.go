@@ -25,7 +25,7 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		file, err := inputfile.Open(path)
 		if err != nil {
-			yield(nil, fmt.Errorf("reading the history: %w", err))
+			yield(nil, err)
 			return
 		}
 		defer file.Close()

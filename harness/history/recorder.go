@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Recorder writes the history of one run to a file. The records are in the order of the calls of
@@ -205,7 +207,7 @@ func (r *Recorder) fail(err error) {
 		return
 	}
 	r.once.Do(func() {
-		r.err = fmt.Errorf("writing the history: %w", err)
+		r.err = fmt.Errorf("writing the history: %w", inputfile.FileError(err))
 		close(r.failed)
 	})
 }

@@ -74,7 +74,7 @@ func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	}
 	file, err := inputfile.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	wanted := make(map[int64]bool, len(positions))

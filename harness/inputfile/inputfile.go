@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"regexp"
 	"syscall"
 	"time"
@@ -206,6 +207,23 @@ func Reason(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		return pathError.Err
+	}
+	return err
+}
+
+// FileError returns an error about a file or a program as "PATH: reason". It removes the name of the
+// operation, such as "open" or "fork/exec". It returns any other error unchanged.
+func FileError(err error) error {
+	var pathError *fs.PathError
+	var linkError *os.LinkError
+	var programError *exec.Error
+	switch {
+	case errors.As(err, &pathError):
+		return fmt.Errorf("%s: %w", pathError.Path, pathError.Err)
+	case errors.As(err, &linkError):
+		return fmt.Errorf("%s: %w", linkError.New, linkError.Err)
+	case errors.As(err, &programError):
+		return fmt.Errorf("%s: %w", programError.Name, programError.Err)
 	}
 	return err
 }

@@ -2,9 +2,11 @@ package inputfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -110,4 +112,28 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("content %q, error %v; want the content", content, err)
 		}
 	})
+}
+
+// TestFileError checks that errors keep the path and lose the name of the operation.
+func TestFileError(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	_, open := os.Open(absent)
+	_, look := exec.LookPath("no-such-program")
+	other := errors.New("other")
+	for _, test := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"a file", open, absent + ": no such file or directory"},
+		{"a wrapped error", fmt.Errorf("reading: %w", open), absent + ": no such file or directory"},
+		{"a rename", os.Rename(absent, absent+"2"), absent + "2: no such file or directory"},
+		{"the start of a program", exec.Command(absent).Run(), absent + ": no such file or directory"},
+		{"a program", look, "no-such-program: executable file not found in $PATH"},
+		{"another error", other, "other"},
+	} {
+		if got := FileError(test.err).Error(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package inputfile
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,9 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // DigitsMax is the number of decimal digits that every integer of 64 bits can have.
@@ -31,9 +35,19 @@ var (
 	// keyTwicePattern matches the error of go-json-experiment about a key that occurs twice. The groups are
 	// the key, and the place of the object.
 	keyTwicePattern = regexp.MustCompile(`duplicate object member name (".+?")(?: within "([^"]*)")?(?: after .*)?$`)
-	// characterPattern matches the error of encoding/json about a character. The groups are the
-	// character and its place.
-	characterPattern = regexp.MustCompile(`invalid character ('.+') (.+)`)
+	// characterPattern matches the errors of JSON packages about a character. The groups are the character
+	// and its place in the grammar of JSON.
+	characterPattern = regexp.MustCompile(`invalid character ('.+') ((?:looking for|after|at start|in|within) .+)`)
+	// wordPattern matches the place in the errors of JSON packages about a misspelled word. The group is the
+	// word.
+	wordPattern = regexp.MustCompile(`in literal (\w+)`)
+	// cutPattern matches the errors of JSON packages about a text whose end is missing. The group is the
+	// place of the value that has no end.
+	cutPattern = regexp.MustCompile(`unexpected (?:EOF|end of JSON input)(?: within "([^"]*)")?`)
+	// pointPattern matches the place in the errors of go-json-experiment. The group is the place of the value.
+	pointPattern = regexp.MustCompile(`(?: within "([^"]*)")?(?: (?:after|at|before) (?:byte )?offset \d+)?$`)
+	// linePattern matches the beginning of the errors of YAML packages. The group is the line.
+	linePattern = regexp.MustCompile(`^(?:error parsing, )?line (\d+): `)
 	// packagePattern matches what errors say about their package.
 	packagePattern = regexp.MustCompile(`(^|\s)(?:(?:error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(?:: unmarshal errors)?:\s+)+`)
 )
@@ -60,7 +74,7 @@ func JSONReason(err error) string {
 	text = strings.ReplaceAll(text, "Time.UnmarshalJSON: input is not a JSON string", "found a time that is not a text; expected a time such as 2006-01-02T15:04:05Z")
 	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
-	text = characterPattern.ReplaceAllString(text, "found the character $1 $2")
+	text = yamlReason(syntaxReason(text))
 	first, further := "", 0
 	for line := range strings.Lines(text) {
 		line = strings.Join(strings.Fields(line), " ")
@@ -74,6 +88,117 @@ func JSONReason(err error) string {
 		first += fmt.Sprintf(" (and %d more mistakes)", further)
 	}
 	return first
+}
+
+// Locate returns the place of an error of a JSON or YAML package, such as "plan.json:3:14", and its
+// [JSONReason]. The argument text is the content of the file at path. Without a line in the error, the
+// place is only the path.
+func Locate(path string, text []byte, err error) (place, reason string) {
+	reason = JSONReason(err)
+	if len(bytes.TrimSpace(text)) == 0 {
+		return path, "found an empty file"
+	}
+	if match := linePattern.FindStringSubmatch(reason); match != nil {
+		return path + ":" + match[1], strings.TrimPrefix(reason, match[0])
+	}
+	offset := int64(-1)
+	var standard *json.SyntaxError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case strings.Contains(err.Error(), "YAML"): // the offset is that in the JSON into which a package converts YAML
+	case errors.As(err, &standard):
+		offset = standard.Offset
+		if !strings.Contains(err.Error(), "end of JSON") {
+			offset--
+		}
+	case errors.As(err, &syntactic):
+		offset = syntactic.ByteOffset
+	}
+	if offset < 0 || offset > int64(len(text)) {
+		return path, reason
+	}
+	before := text[:offset]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("%s:%d:%d", path, line, column), reason
+}
+
+// jsonExpectations has, for a part of an error about a character in JSON, what is valid there.
+var jsonExpectations = []struct{ place, expected string }{
+	{"beginning of value", "a value, such as a text in double quotes"},
+	{"start of value", "a value, such as a text in double quotes"},
+	{"beginning of object key", "a key in double quotes"},
+	{"start of string", "a key in double quotes"},
+	{"after object key:value pair", "',' or '}'"},
+	{"after object key", "':'"},
+	{"after object name", "':'"},
+	{"after object value", "',' or '}'"},
+	{"after array element", "',' or ']'"},
+	{"after top-level value", "the end of the file"},
+	{"escape code", "an escape such as \\n"},
+	{"hexadecimal", "a hexadecimal digit"},
+	{"in string", "an escape such as \\n"},
+	{"number", "a digit"},
+	{"numeric literal", "a digit"},
+}
+
+// yamlReasons has, for the errors of YAML packages, what was found and expected.
+var yamlReasons = []struct{ pattern, reason string }{
+	{`did not find expected node content`, "found a character at which no value begins; expected a value, or a text in quotes"},
+	{`did not find expected ',' or '\]'`, "found no end of the list in brackets; expected ',' or ']'"},
+	{`did not find expected ',' or '\}'`, "found no end of the mapping in braces; expected ',' or '}'"},
+	{`did not find expected key`, "found a line that is no field; expected the indentation of the fields beside it, and a space after each colon"},
+	{`did not find expected '-' indicator`, "found a line that is no item of the list; expected '-' before each item"},
+	{`mapping values are not allowed in this context`, "found a second ':' in a line; expected one field in each line, or a text in quotes"},
+	{`block sequence entries are not allowed in this context`, "found an item of a list behind other text; expected each item in a line of its own"},
+	{`found character that cannot start any token`, "found a character that begins no value; expected a text in quotes, and spaces as indentation"},
+	{`found a tab character that violates indentation`, "found a tab as indentation; expected spaces"},
+	{`could not find expected ':'`, "found a line without ':'; expected a field such as name: web"},
+	{`found unexpected end of stream`, "found no end of the text in quotes; expected a closing quote"},
+	{`found unknown escape character`, "found an unknown escape; expected a text in single quotes"},
+	{`did not find expected <document start>`, "found text after the end of the document; expected one document"},
+	{`unknown anchor '(.*)' referenced`, "found the alias *$1 without an anchor &$1; expected the value itself"},
+	{`key ("[^"]*") already set in map`, "found the key $1 twice; expected each key once"},
+}
+
+// yamlReason replaces the first known error of a YAML package in a text.
+func yamlReason(text string) string {
+	for _, known := range yamlReasons {
+		if pattern := regexp.MustCompile(`(?:while parsing [^:]*: )?\b` + known.pattern); pattern.MatchString(text) {
+			return pattern.ReplaceAllString(text, known.reason)
+		}
+	}
+	return text
+}
+
+// syntaxReason replaces what a JSON package says about its grammar by what was found and expected.
+func syntaxReason(text string) string {
+	if match := cutPattern.FindStringSubmatch(text); match != nil {
+		within := ""
+		if match[1] != "" {
+			within = " inside " + match[1]
+		}
+		return "found the end of the file" + within + "; expected more text, because the file is cut off"
+	}
+	match := characterPattern.FindStringSubmatch(text)
+	if match == nil {
+		return text
+	}
+	within := pointPattern.FindStringSubmatch(match[2])[1]
+	expected := "valid JSON"
+	if word := wordPattern.FindStringSubmatch(match[2]); word != nil {
+		expected = "the word " + word[1] + ", or a text in double quotes"
+	}
+	for _, known := range jsonExpectations {
+		if strings.Contains(match[2], known.place) {
+			expected = known.expected
+			break
+		}
+	}
+	if within != "" {
+		within = " inside " + within
+	}
+	return fmt.Sprintf("found the character %s%s; expected %s", match[1], within, expected)
 }
 
 // wrongType returns the text about a value of the wrong type. The arguments are the value that was

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
@@ -47,18 +48,18 @@ const ourCommand = "controllers/cmd/workload-controller-manager"
 // Preflight builds nothing, and does not check the edits of upstream's source.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("found no go command in PATH; expected Go, which builds the mutants: %w", err)
+		return errors.New("found no go command in PATH; expected Go, which builds the mutants; install Go, or add its directory to PATH")
 	}
 	const module = "module github.com/kube-gauntlet/gauntlet"
 	mod, err := os.ReadFile(filepath.Join(w.Tree, "go.mod"))
 	if err == nil && !slices.Contains(strings.Split(string(mod), "\n"), module) {
-		err = fmt.Errorf("%s has no line %q", filepath.Join(w.Tree, "go.mod"), module)
+		err = fmt.Errorf("%s: found no line %q", filepath.Join(w.Tree, "go.mod"), module)
 	}
 	if err == nil {
 		_, err = os.Stat(filepath.Join(w.Tree, ourCommand))
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: %w", w.Tree, err)
+		return fmt.Errorf("%s is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: %w", w.Tree, inputfile.FileError(err))
 	}
 	for i := range mutants {
 		if m := &mutants[i]; m.Base != Upstream {

@@ -283,8 +283,8 @@ func TestPreflight(t *testing.T) {
 	}{
 		{tree, os.Getenv("PATH"), nil, ""},
 		{tree, t.TempDir(), nil, "found no go command in PATH"},
-		{t.TempDir(), os.Getenv("PATH"), nil, "is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: open"},
-		{other, os.Getenv("PATH"), nil, `has no line "module github.com/kube-gauntlet/gauntlet"`},
+		{t.TempDir(), os.Getenv("PATH"), nil, "is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: "},
+		{other, os.Getenv("PATH"), nil, `found no line "module github.com/kube-gauntlet/gauntlet"`},
 		{tree, os.Getenv("PATH"), old, "is not the source tree of this version of gauntlet: "},
 	} {
 		t.Setenv("PATH", test.path)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // ErrInUse means that another gauntlet command has locked the run directory.
@@ -20,7 +22,7 @@ var ErrInUse = errors.New("the run directory is in use")
 func Lock(path string) (unlock func(), err error) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("locking the run directory: %w", err)
+		return nil, fmt.Errorf("%w; expected a run directory", inputfile.FileError(err))
 	}
 	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer dir.Close()

@@ -288,7 +288,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"up", "--replicas=2"}, "--replicas has no effect without a subject"},
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=."}, "--kubeconfig: .: found a directory; expected a regular file"},
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=/dev/null"}, "--kubeconfig: /dev/null: found a device"},
-		{[]string{"clean", "--provider=existing", "--kubeconfig=cli_test.go"}, "--kubeconfig: cli_test.go: expected a kubeconfig: "},
+		{[]string{"clean", "--provider=existing", "--kubeconfig=cli_test.go"}, "--kubeconfig: cli_test.go:50: expected a kubeconfig: found "},
 		{[]string{"compare", "burst", "--parallel=2"}, "--parallel has no effect on compare"},
 		{[]string{"sweep", "crash", "crash", "--subjects="}, "--subjects: found no subject; name one or more"},
 		{[]string{"mutants", "tiers", "--tree=none"}, "--tree=none: none/harness/mutant: no such file or directory; expected the root directory"},

@@ -167,7 +167,8 @@ func readCoverage(path string) (*coverage.Table, error) {
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
-		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", path, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(path, text, err)
+		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", place, reason)
 	}
 	return &table, nil
 }

@@ -256,7 +256,8 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
-		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", f.tolerations, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(f.tolerations, content, err)
+		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", place, reason)
 	}
 	if err := inputfile.CheckOneDocument(f.tolerations, content); err != nil {
 		return fmt.Errorf("--tolerations: %w", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -208,17 +207,13 @@ func loadNight(path string) (*fleet.Night, error) {
 		return nil, err
 	}
 	night := new(fleet.Night)
-	err = json.Unmarshal(content, night)
-	switch {
-	case len(bytes.TrimSpace(content)) == 0:
-		err = errors.New("found an empty file")
-	case err != nil:
-		err = errors.New(inputfile.JSONReason(err))
-	default:
-		err = night.Validate()
+	const expected = "expected a file that \"gauntlet fleet nightly\" wrote"
+	if err := json.Unmarshal(content, night); err != nil {
+		place, reason := inputfile.Locate(path, content, err)
+		return nil, fmt.Errorf("%s: %s: %s", place, expected, reason)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: expected a file that \"gauntlet fleet nightly\" wrote: %w", path, err)
+	if err := night.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", path, expected, err)
 	}
 	return night, nil
 }

@@ -36,13 +36,13 @@ func TestHalfWritten(t *testing.T) {
 			"check": ": found no environment.json; expected a run directory", "shrink": ": found no environment.json; expected a run directory", "report": ": found no verdicts.json; ",
 		}},
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
-			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ", "shrink": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ",
+			"check": "environment.json:1:41: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ", "shrink": "environment.json:1:41: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: ",
 		}},
 		{"environment of another type", map[string]string{"scenario.yaml": wroteScenario, "environment.json": "[1]"}, map[string]string{
 			"check": "environment.json: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: found array at the top; expected an object",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
-			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
+			"check": "cannot check the history: ", "shrink": "cannot check the history: ",
 		}},
 		{"scenario of another run", map[string]string{
 			"scenario.yaml": strings.Replace(wroteScenario, "name: x", "name: other", 1), "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
@@ -129,7 +129,7 @@ func TestHalfWritten(t *testing.T) {
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
 		}, map[string]string{
-			"report": "verdicts.json: expected the verdicts that gauntlet writes to this file, as JSON: ", "coverage": "no fault has fired",
+			"report": "verdicts.json:1:18: expected the verdicts that gauntlet writes to this file, as JSON: ", "coverage": "no fault has fired",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

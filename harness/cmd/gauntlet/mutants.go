@@ -493,7 +493,8 @@ func readJSONIfExists(path string, into any, expected string) error {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("%s: expected %s: %s", path, expected, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(path, content, err)
+		return fmt.Errorf("%s: expected %s: %s", place, expected, reason)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -93,7 +94,7 @@ func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Write
 func writeText(cmd *cobra.Command, text string) error {
 	write := func() (int, error) {
 		n, err := io.WriteString(cmd.OutOrStdout(), text)
-		if err != nil {
+		if already := new(unfinishedError); err != nil && !errors.As(err, &already) {
 			err = &unfinishedError{fmt.Errorf("writing the output: %w", err)}
 		}
 		return n, err

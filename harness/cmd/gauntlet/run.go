@@ -216,7 +216,8 @@ func checkKubeconfig(path string) error {
 	config, err := clientcmd.Load(content)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", path, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(path, content, err)
+		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", place, reason)
 	case len(config.Clusters) == 0:
 		return fmt.Errorf("--kubeconfig: %s: found no clusters; expected a kubeconfig", path)
 	}

@@ -515,7 +515,7 @@ func TestDamagedState(t *testing.T) {
 		{"plan.json", `"places": \[`, `"places": [null, `, `plan.json: field places[0].action: found ""; expected crash, `},
 		{"plan.json", `"write": \{`, `"wrote": {`, "plan.json: field places[0].write: found no value"},
 		{"plan.json", `"nth": 1`, `"nth": 0`, "plan.json: field places[0].write.nth: found 0; expected at least 1"},
-		{"plan.json", `^\{`, `[`, "plan.json: the file does not contain a valid plan of a search"},
+		{"plan.json", `^\{`, `[`, "plan.json:2:11: expected a plan of a search"},
 		{"results.jsonl", `^\{.*\n\{`, "{\"trial\": \"x\", \"verdict\": \"pass\"}\n[", "results.jsonl:2: the line is not a valid result of a run"},
 		{"results.jsonl", `"verdict":"pass"`, `"verdict":"good"`, `results.jsonl:1: the line is not a valid result of a run: field verdict: found "good"`},
 		{"results.jsonl", `"verdict":"pass"`, `"verdict":"fail"`, `results.jsonl:1: the line is not a valid result of a run: field directory: found no value`},

@@ -125,7 +125,8 @@ func open(o Options) (*search, error) {
 	}
 	var saved savedPlan
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s: the file does not contain a valid plan of a search: %s; choose another directory with --dir", s.planFile(), inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(s.planFile(), text, err)
+		return nil, fmt.Errorf("%s: expected a plan of a search: %s; choose another directory with --dir", place, reason)
 	}
 	if err := saved.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.planFile(), err)

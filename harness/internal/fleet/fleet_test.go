@@ -316,7 +316,7 @@ func TestOtherCampaign(t *testing.T) {
 // not list the runs of a range of seeds that is too long.
 func TestDamagedCampaign(t *testing.T) {
 	for _, test := range []struct{ content, want string }{
-		{`{`, "unexpected end of JSON input"},
+		{`{`, "found the end of the file"},
 		{`[]`, "found array at the top"},
 		{`{}`, `name: found ""; expected "night"`},
 		{`{"name": "other"}`, `name: found "other"; expected "night"`},

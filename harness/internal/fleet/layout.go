@@ -116,7 +116,8 @@ type progress struct {
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {
-		return value, fmt.Errorf("reading %s of the campaign: expected JSON that gauntlet writes: %s", name, inputfile.JSONReason(err))
+		place, reason := inputfile.Locate(name, content, err)
+		return value, fmt.Errorf("%s of the campaign: expected JSON that gauntlet writes: %s", place, reason)
 	}
 	return value, nil
 }

@@ -56,10 +56,12 @@ var ErrInvalidCampaign = errors.New("expected the description of a campaign, as 
 // programs may have changed the file.
 func parseCampaign(name string, content []byte) (Campaign, error) {
 	var c Campaign
-	err := json.Unmarshal(content, &c)
+	err, place := json.Unmarshal(content, &c), path.Join(name, campaignName)
 	switch {
 	case err != nil:
-		err = errors.New(inputfile.JSONReason(err))
+		var reason string
+		place, reason = inputfile.Locate(place, content, err)
+		err = errors.New(reason)
 	case c.Name != name:
 		err = fmt.Errorf("name: found %q; expected %q", c.Name, name)
 	case c.PerPod < 1:
@@ -68,7 +70,7 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 		err = c.Validate()
 	}
 	if err != nil {
-		return c, fmt.Errorf("file %s in the store of results: %w: %w", path.Join(name, campaignName), ErrInvalidCampaign, err)
+		return c, fmt.Errorf("file %s in the store of results: %w: %w", place, ErrInvalidCampaign, err)
 	}
 	return c, nil
 }

@@ -135,7 +135,8 @@ func readManifest(path string) ([]manifest, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: expected a manifest: %s", place, inputfile.JSONReason(err))
+			at, reason := inputfile.Locate(path, content, err)
+			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", at, document, reason)
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if len(fields) == 0 {
@@ -161,10 +162,15 @@ func documents(content []byte) func(into *map[string]any) error {
 		return func(into *map[string]any) error { return decoder.Decode(into) }
 	}
 	reader := yaml.NewYAMLReader(bufio.NewReader(source))
+	end := 0 // of the earlier documents
 	return func(into *map[string]any) error {
 		document, err := reader.Read()
 		if err != nil {
 			return err
+		}
+		if start := bytes.Index(content[end:], document); start > 0 { // so that errors have the line of the file
+			end += start
+			document = append(bytes.Repeat([]byte("\n"), bytes.Count(content[:end], []byte("\n"))), document...)
 		}
 		if bytes.Contains(document, []byte("<<")) { // UnmarshalStrict takes a key that replaces a merged one for a duplicate
 			return sigsyaml.Unmarshal(document, into)

@@ -405,7 +405,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%'}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
 		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},
-		{"key twice", configMap + "data: {a: x}\ndata: {b: x}\n", `m.yaml, document 1: expected a manifest: line 5: key "data" already set in map`},
+		{"key twice", configMap + "data: {a: x}\ndata: {b: x}\n", `m.yaml:5, document 1: expected a manifest: found the key "data" twice; expected each key once`},
 		{"key that replaces a merged one", configMap + "data: {<<: {a: x}, a: b}\n", ""},
 		{"two documents of JSON", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}} {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}`, "m.yaml, document 2: found a ConfigMap without metadata.name"},
 		{"name that is a number", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 3}\n", "m.yaml, document 1: ConfigMap: metadata.name: found 3; expected a text (quote a value such as 7 or true)"},

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // kubernetesModule is the path of the Go module from which gauntlet builds the Kubernetes programs.
@@ -86,7 +88,7 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	var found downloadedModule
 	switch decodeErr := json.Unmarshal([]byte(text), &found); {
 	case found.Error != "":
-		err = errors.New(found.Error)
+		err = errors.New(strings.TrimPrefix(strings.TrimPrefix(found.Error, "module "), path+": "))
 	case err == nil && decodeErr != nil:
 		err = fmt.Errorf("reading the output of `go mod download -json`: %w", decodeErr)
 	}
@@ -96,24 +98,28 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	return found, nil
 }
 
-// withStderr appends the standard error of a failed command to err, the error of
-// exec.Cmd.Output. It returns other errors unchanged.
+// withStderr returns the standard error of a failed command as an error. The argument err is the error of
+// exec.Cmd.Output. If a signal ended the command, the result contains err. withStderr returns other
+// errors without the name of the operation.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 		text := strings.TrimSpace(string(exit.Stderr))
+		if exit.Exited() { // the text says more than the exit status
+			return errors.New(strings.TrimPrefix(text, "go: "))
+		}
 		if !strings.Contains(text, "\n") {
 			return fmt.Errorf("%w: %s", err, text)
 		}
 		return fmt.Errorf("%w\n%s", err, text)
 	}
-	return err
+	return inputfile.FileError(err)
 }
 
 // checkGo returns an error if no go command is in PATH, so that a build fails with a clear message.
 func checkGo() error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("found no go command in PATH; expected Go 1.26 or later, which builds the programs: %w", err)
+		return errors.New("found no go command in PATH; expected Go 1.26 or later, which builds the programs; install Go, or add its directory to PATH")
 	}
 	return nil
 }

@@ -98,10 +98,14 @@ func (e *commandError) Error() string {
 	if len(output) > outputBytesMax {
 		output = "…" + strings.ToValidUTF8(output[len(output)-outputBytesMax:], "")
 	}
-	if output != "" {
-		output = ": " + output
+	var exit *exec.ExitError
+	switch {
+	case output == "":
+		output = e.err.Error()
+	case !errors.As(e.err, &exit) || !exit.Exited(): // the output says more than the exit status
+		output = fmt.Sprintf("%v: %s", e.err, output)
 	}
-	return fmt.Sprintf("%s: %v%s", strings.Join(e.args, " "), e.err, output)
+	return fmt.Sprintf("%s: %s", strings.Join(e.args, " "), output)
 }
 
 func (e *commandError) Unwrap() error { return e.err }
