@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -21,19 +20,26 @@ import (
 // directory. It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
+	const expected = "expected a run directory, or a directory that gauntlet nightly, sweep or report wrote"
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w; %s", dir, inputfile.Reason(err), expected)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s: found a file; %s", dir, expected)
+	}
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
 		return nil, fmt.Errorf("%s: the run has no file %s; to write the file, run gauntlet check", dir, verdictsName)
 	}
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("%s: found no %s; expected a run directory, or a directory that gauntlet nightly, sweep or report wrote", dir, verdictsName)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: found no %s; %s", dir, verdictsName, expected)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the verdicts: %w", err)
+		return nil, err
 	}
 	var report jsonReport
 	if err := history.Unmarshal(content, &report); err != nil {
-		place, reason := inputfile.Locate(path, content, err)
+		place, reason := inputfile.Locate(path, content, err, report)
 		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", place, reason)
 	}
 	if report.Schema < 1 || report.Schema > schema {

@@ -179,7 +179,7 @@ func Read(path string) (*Baseline, error) {
 	}
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		place, reason := inputfile.Locate(path, text, err)
+		place, reason := inputfile.Locate(path, text, err, f)
 		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", place, reason)
 	}
 	if match := upperCaseKey.FindSubmatch(text); match != nil {

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // DigitsMax is the number of decimal digits that every integer of 64 bits can have.
@@ -46,6 +49,9 @@ var (
 	cutPattern = regexp.MustCompile(`unexpected (?:EOF|end of JSON input)(?: within "([^"]*)")?`)
 	// pointPattern matches the place in the errors of go-json-experiment. The group is the place of the value.
 	pointPattern = regexp.MustCompile(`(?: within "([^"]*)")?(?: (?:after|at|before) (?:byte )?offset \d+)?$`)
+	// unknownPattern matches the errors of YAML packages about a field that the Go type does not have. The
+	// group is the name of the field.
+	unknownPattern = regexp.MustCompile(`unknown field "(?:[^"]*\.)?([^".]+)"`)
 	// linePattern matches the beginning of the errors of YAML packages. The group is the line.
 	linePattern = regexp.MustCompile(`^(?:error parsing, )?line (\d+): `)
 	// packagePattern matches what errors say about their package.
@@ -92,8 +98,9 @@ func JSONReason(err error) string {
 
 // Locate returns the place of an error of a JSON or YAML package, such as "plan.json:3:14", and its
 // [JSONReason]. The argument text is the content of the file at path. Without a line in the error, the
-// place is only the path.
-func Locate(path string, text []byte, err error) (place, reason string) {
+// place is only the path. For an unknown field, the reason suggests a field of the Go value into; the
+// value may be nil.
+func Locate(path string, text []byte, err error, into any) (place, reason string) {
 	reason = JSONReason(err)
 	if len(bytes.TrimSpace(text)) == 0 {
 		return path, "found an empty file"
@@ -101,26 +108,58 @@ func Locate(path string, text []byte, err error) (place, reason string) {
 	if match := linePattern.FindStringSubmatch(reason); match != nil {
 		return path + ":" + match[1], strings.TrimPrefix(reason, match[0])
 	}
-	offset := int64(-1)
+	if match := unknownPattern.FindStringSubmatch(reason); match != nil {
+		reason += nearest.Suggestion(match[1], fieldsOf(reflect.TypeOf(into), map[reflect.Type]bool{}))
+		key := regexp.MustCompile(`(?m)^[\s-]*["']?(` + regexp.QuoteMeta(match[1]) + `)["']?\s*:`)
+		if at := key.FindSubmatchIndex(text); at != nil {
+			return pointTo(path, text, at[2]), reason
+		}
+	}
+	offset := -1
 	var standard *json.SyntaxError
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case strings.Contains(err.Error(), "YAML"): // the offset is that in the JSON into which a package converts YAML
 	case errors.As(err, &standard):
-		offset = standard.Offset
+		offset = int(standard.Offset)
 		if !strings.Contains(err.Error(), "end of JSON") {
 			offset--
 		}
 	case errors.As(err, &syntactic):
-		offset = syntactic.ByteOffset
+		offset = int(syntactic.ByteOffset)
 	}
-	if offset < 0 || offset > int64(len(text)) {
+	if offset < 0 || offset > len(text) {
 		return path, reason
 	}
+	return pointTo(path, text, offset), reason
+}
+
+// pointTo returns the file, line and column of an offset in a text.
+func pointTo(path string, text []byte, offset int) string {
 	before := text[:offset]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	return fmt.Sprintf("%s:%d:%d", path, line, column), reason
+	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+// fieldsOf returns the names in JSON of the fields of a Go type, and of the types of these fields. The map
+// seen has the types that need no second visit.
+func fieldsOf(goType reflect.Type, seen map[reflect.Type]bool) []string {
+	for goType != nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, goType.Kind()) {
+		goType = goType.Elem()
+	}
+	if goType == nil || goType.Kind() != reflect.Struct || seen[goType] {
+		return nil
+	}
+	seen[goType] = true
+	var names []string
+	for field := range goType.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+		names = append(names, fieldsOf(field.Type, seen)...)
+	}
+	return names
 }
 
 // jsonExpectations has, for a part of an error about a character in JSON, what is valid there.

@@ -115,9 +115,11 @@ func TestLocate(t *testing.T) {
 		{"cut off", "{\n\"a\": ", standard, "f:2:6", "found the end of the file; expected more text, because the file is cut off"},
 		{"cut off, of another package", "{\n\"a\": ", experiment, "f:2:6", "found the end of the file inside /a; expected more text, because the file is cut off"},
 		{"a wrong type", `{"schema": "x"}`, standard, "f", "found string at schema; expected a whole number"},
+		{"an unknown field in YAML", "kind: x\nspec:\n  replica: 1", strictYAML, "f:3:3", `unknown field "replica"; did you mean replicas?`},
+		{"another unknown field in YAML", "unlike: x", strictYAML, "f:1:1", `unknown field "unlike"`},
 		{"YAML", "a: [\nb: 1", strictYAML, "f:2", "found no end of the list in brackets; expected ',' or ']'"},
 	} {
-		place, reason := Locate("f", []byte(test.text), test.decode(test.text))
+		place, reason := Locate("f", []byte(test.text), test.decode(test.text), new(decoded))
 		if place != test.place || reason != test.reason {
 			t.Errorf("%s: got %s: %s, want %s: %s", test.name, place, reason, test.place, test.reason)
 		}

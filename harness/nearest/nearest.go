@@ -19,9 +19,11 @@ func Name(word string, names []string) string {
 			return name
 		}
 	}
-	best, least := "", max(1, len(word)/3) // one typing error is allowed for each three letters, and one in a shorter word
+	best, least := "", len(word)
 	for _, name := range names {
-		if d := distance(word, strings.ToLower(name)); d < least || (d == least && best == "") {
+		// One typing error is allowed for each three letters, and one in a shorter word.
+		allowed := max(1, min(len(word), len(name))/3)
+		if d := distance(word, strings.ToLower(name)); d <= allowed && d < least {
 			best, least = name, d
 		}
 	}
@@ -43,7 +45,7 @@ func parts(name string) []string {
 
 // partMin is the minimum length of a word for which Name also returns names that contain the
 // word.
-const partMin = 3
+const partMin = 4
 
 // Suggestion returns the end of an error message about an unknown word, such as "; did you mean
 // max-surge?". It returns "" if no name is similar.

@@ -17,7 +17,9 @@ func TestName(t *testing.T) {
 		{"slwo-start", "slow-start"},
 		{"slog-stirt", "slow-start"},
 		{"stobxs", ""},
-		{"a", ""}, // each name contains this letter, so no name is nearest
+		{"sta", ""},                       // too short for a part of a name
+		{"file:///etc/passwd/status", ""}, // most of the word is not in the name
+		{"a", ""},                         // each name contains this letter, so no name is nearest
 		{"", ""},
 	} {
 		if got := Name(test.word, names); got != test.want {

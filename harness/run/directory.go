@@ -254,7 +254,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	environment := new(Environment)
 	if err := history.Unmarshal(encoded, environment); err != nil {
-		place, reason := inputfile.Locate(dir.environment(), encoded, err)
+		place, reason := inputfile.Locate(dir.environment(), encoded, err, environment)
 		return "", nil, nil, fmt.Errorf("%s: expected the JSON object that gauntlet writes to this file, with the command, subject and seed of the run: %s", place, reason)
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)

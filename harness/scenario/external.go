@@ -162,5 +162,17 @@ func (v *validator) externalKindName(path, found string) {
 	if !known {
 		v.unknown = append(v.unknown, found)
 	}
-	v.check(known, path, "found %.60q; expected a kind of operator.kinds, or one that `gauntlet list kinds` prints", found)
+	v.check(known, path, "found %.60q; expected a kind of operator.kinds, or one that `gauntlet list kinds` prints%s", found, v.similarExternalKind(found))
+}
+
+// similarExternalKind returns the suggestion of a known kind whose name is similar.
+func (v *validator) similarExternalKind(found string) string {
+	var names []Kind
+	for _, kind := range kube.Kinds {
+		names = append(names, Kind(kind.Name))
+	}
+	for _, kind := range v.scenario.Operator.Kinds {
+		names = append(names, Kind(kind.Kind))
+	}
+	return similarKind(found, names)
 }

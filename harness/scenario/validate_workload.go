@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // object has the indexes of the steps that create and delete an object of the workload. With
@@ -120,9 +122,9 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 				"found %s, but workload[%d] has created this object already; use another name", target, stepOf(known))
 			objects[target] = &object{step: i, deleted: -1}
 		case updates:
-			v.exists(at, target, known)
+			v.exists(at, target, objects)
 		case deletes:
-			if v.exists(at, target, known) {
+			if v.exists(at, target, objects) {
 				known.deleted = i
 			}
 		}
@@ -146,20 +148,34 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 		return
 	}
 	if await.Until != Gone {
-		v.exists(path+".name", target, known)
+		v.exists(path+".name", target, objects)
 		return
 	}
-	v.check(known != nil, path+".name", "found %s, but no earlier step creates this object; add a create step before this step", target)
+	v.check(known != nil, path+".name", "found %s, but no earlier step creates this object; add a create step before this step%s", target, similarObject(target, objects))
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no earlier step deletes %s; add a delete step before this await", target)
 }
 
 // exists reports an error if no earlier step creates the target, or if an earlier step deletes
-// the target. It returns true if the target exists. The argument known is nil if no earlier step
-// creates the target.
-func (v *validator) exists(path string, target Target, known *object) bool {
-	v.check(known != nil, path, "found %s, but no earlier step creates this object; add a create step before this step", target)
+// the target. It returns true if the target exists. The argument objects has the objects that earlier
+// steps create.
+func (v *validator) exists(path string, target Target, objects map[Target]*object) bool {
+	known := objects[target]
+	v.check(known != nil, path, "found %s, but no earlier step creates this object; add a create step before this step%s", target, similarObject(target, objects))
 	v.check(known == nil || known.deleted < 0, path, "found %s, but workload[%d] deletes this object; expected an object that exists", target, deletionOf(known))
 	return known != nil && known.deleted < 0
+}
+
+// similarObject returns the suggestion of an object whose kind is that of the target and whose name is
+// similar.
+func similarObject(target Target, objects map[Target]*object) string {
+	var names []string
+	for other := range objects {
+		if other.Kind == target.Kind && other != target {
+			names = append(names, other.Name)
+		}
+	}
+	slices.Sort(names)
+	return nearest.Suggestion(target.Name, names)
 }
 
 // stepOf returns the index of the step that creates the object, for an error message. It returns -1

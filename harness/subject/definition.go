@@ -9,14 +9,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
+	"text/template/parse"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Definition describes a program whose flags differ from those of kube-controller-manager, such
@@ -223,30 +226,66 @@ func writeTemplates(dir string, files map[string]string, values Values) error {
 }
 
 // expand executes a template, such as "--kubeconfig={{.Kubeconfig}}", with the values of one
-// replica.
+// replica. The only other action that it accepts is a text, such as {{"{{"}}.
 func expand(text string, values Values) (string, error) {
 	t, err := template.New("").Parse(text)
-	var out bytes.Buffer
-	if err == nil {
-		err = t.Execute(&out, values)
-	}
 	if err != nil {
-		return "", fmt.Errorf("found %q; expected no template fields other than {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} and {{.Files}}%s", text, templateReason(err))
+		reason := ""
+		if strings.Contains(err.Error(), "unclosed action") {
+			reason = ": the closing }} is missing"
+		}
+		return "", templateError(text, reason)
+	}
+	if t.Tree == nil { // the text is empty
+		return text, nil
+	}
+	if len(t.Templates()) > 1 {
+		return "", templateError("{{define}}", "")
+	}
+	for _, node := range t.Root.Nodes {
+		if suggestion, ok := simple(node); !ok {
+			return "", templateError(node.String(), suggestion)
+		}
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, values); err != nil {
+		return "", templateError(text, "")
 	}
 	return out.String(), nil
 }
 
-// templatePattern matches the parts of an error of package template that users do not know.
-var templatePattern = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at <[^>]*>: )?`)
+// templateError returns the error for a template with another action than a field of [Values]. The
+// argument more is the end of the message.
+func templateError(found, more string) error {
+	return fmt.Errorf("found %.100q; expected no template fields other than {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} and {{.Files}}%s", found, more)
+}
 
-// templateReason returns the text of an error of package template, for the end of a message. It
-// returns "" for an unknown field, because the message lists the known ones.
-func templateReason(err error) string {
-	text := templatePattern.ReplaceAllString(err.Error(), "")
-	if strings.Contains(text, "can't evaluate field") {
-		return ""
+// simple reports whether a part of a template is text or a field of [Values]. For another field, it also
+// returns a suggestion of a similar one.
+func simple(node parse.Node) (suggestion string, ok bool) {
+	if node.Type() == parse.NodeText {
+		return "", true
 	}
-	return ": " + text
+	action, ok := node.(*parse.ActionNode)
+	if !ok || len(action.Pipe.Decl) > 0 || len(action.Pipe.Cmds) != 1 || len(action.Pipe.Cmds[0].Args) != 1 {
+		return "", false
+	}
+	switch arg := action.Pipe.Cmds[0].Args[0].(type) {
+	case *parse.StringNode:
+		return "", true
+	case *parse.FieldNode:
+		var fields []string
+		for field := range reflect.TypeFor[Values]().Fields() {
+			fields = append(fields, field.Name)
+		}
+		if len(arg.Ident) == 1 && slices.Contains(fields, arg.Ident[0]) {
+			return "", true
+		}
+		if name := nearest.Name(arg.Ident[0], fields); name != "" {
+			return "; did you mean {{." + name + "}}?", false
+		}
+	}
+	return "", false
 }
 
 // valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback

@@ -63,7 +63,7 @@ the scenarios that the seeds from 1 on generate.`,
 // scale operation and late watch events.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if !cmd.Flags().Changed("seeds") {
-		if err := checkTier(cmd, len(names) > 0); err != nil {
+		if err := checkTier(cmd, names); err != nil {
 			return nil, err
 		}
 		for _, name := range []string{"profile", "duration", "prefer-uncovered"} {

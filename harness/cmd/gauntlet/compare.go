@@ -88,7 +88,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	if cmd.Flags().Changed("parallel") {
 		return exitPass, errors.New("--parallel has no effect on compare, because concurrent runs would distort the cost that compare measures; omit the flag")
 	}
-	if err := errors.Join(f.runs.checkAttempts(), checkTier(cmd, len(names) > 0)); err != nil {
+	if err := errors.Join(f.runs.checkAttempts(), checkTier(cmd, names)); err != nil {
 		return exitPass, err
 	}
 	for _, name := range f.subjects {

@@ -15,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/outputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
@@ -37,6 +38,9 @@ nightly. It replaces an earlier table, and no other file.`,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := checkCoverageOut(out); err != nil {
 				return err
+			}
+			if _, err := os.Stat(dirs[0]); errors.Is(err, os.ErrNotExist) && nearest.Name(dirs[0], commandNames(cmd)) != "" {
+				return fmt.Errorf("%s: %w; expected a run directory%s", dirs[0], inputfile.Reason(err), nearest.Suggestion(dirs[0], commandNames(cmd)))
 			}
 			_, err := orInterrupted(cmd.Context(), func() (*coverage.Table, error) { return writeCoverageOf(cmd, dirs, out) })
 			return err
@@ -167,7 +171,7 @@ func readCoverage(path string) (*coverage.Table, error) {
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
-		place, reason := inputfile.Locate(path, text, err)
+		place, reason := inputfile.Locate(path, text, err, table)
 		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", place, reason)
 	}
 	return &table, nil

@@ -256,7 +256,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
-		place, reason := inputfile.Locate(f.tolerations, content, err)
+		place, reason := inputfile.Locate(f.tolerations, content, err, f.pods.Tolerations)
 		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %s", place, reason)
 	}
 	if err := inputfile.CheckOneDocument(f.tolerations, content); err != nil {

@@ -209,7 +209,7 @@ func loadNight(path string) (*fleet.Night, error) {
 	night := new(fleet.Night)
 	const expected = "expected a file that \"gauntlet fleet nightly\" wrote"
 	if err := json.Unmarshal(content, night); err != nil {
-		place, reason := inputfile.Locate(path, content, err)
+		place, reason := inputfile.Locate(path, content, err, night)
 		return nil, fmt.Errorf("%s: %s: %s", place, expected, reason)
 	}
 	if err := night.Validate(); err != nil {

@@ -40,8 +40,11 @@ func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 
 // changed reports whether the command line sets one of the flags.
 func (f *generateFlags) changed(cmd *cobra.Command) bool {
-	return slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
+	return slices.ContainsFunc(shapingFlags, cmd.Flags().Changed)
 }
+
+// shapingFlags has the flags that decide which scenario a seed generates.
+var shapingFlags = []string{"profile", "duration", "prefer-uncovered"}
 
 // generate returns the scenario that the seed, the provider and the flags determine.
 func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenario, error) {

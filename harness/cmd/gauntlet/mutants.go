@@ -147,7 +147,7 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 		}
 		i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == id })
 		if i < 0 {
-			advice := nearest.Suggestion(id, mutants.IDs())
+			advice := nearest.Suggestion(id, slices.Concat(mutants.IDs(), []string{"matrix", "tiers"}))
 			if advice == "" {
 				advice = "; harness/mutant/TABLE.md lists the mutants"
 			}
@@ -493,7 +493,7 @@ func readJSONIfExists(path string, into any, expected string) error {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
-		place, reason := inputfile.Locate(path, content, err)
+		place, reason := inputfile.Locate(path, content, err, into)
 		return fmt.Errorf("%s: expected %s: %s", place, expected, reason)
 	}
 	return nil

@@ -62,11 +62,12 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)
 	}
-	generates := slices.ContainsFunc([]string{"profile", "prefer-uncovered"}, cmd.Flags().Changed)
+	generatorFlags := []string{"profile", "prefer-uncovered"}
+	generates := slices.ContainsFunc(generatorFlags, cmd.Flags().Changed)
 	if generates && len(names) > 0 {
 		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios only: omit these flags, or omit the scenario %s", names[0])
 	}
-	if err := checkTier(cmd, generates || len(names) > 0); err != nil {
+	if err := checkTier(cmd, names, generatorFlags...); err != nil {
 		return exitPass, err
 	}
 	if err := checkSeeds(f.runs.seed, 2); err != nil { // the number of rounds is not known

@@ -216,7 +216,7 @@ func checkKubeconfig(path string) error {
 	config, err := clientcmd.Load(content)
 	switch {
 	case err != nil:
-		place, reason := inputfile.Locate(path, content, err)
+		place, reason := inputfile.Locate(path, content, err, nil)
 		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", place, reason)
 	case len(config.Clusters) == 0:
 		return fmt.Errorf("--kubeconfig: %s: found no clusters; expected a kubeconfig", path)
@@ -468,7 +468,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 		return nil, errSubjectFileWithoutScenario(f.subject)
 	}
 	shaped := f.generated.changed(cmd)
-	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
+	if err := checkTier(cmd, names, shapingFlags...); err != nil {
 		return nil, err
 	}
 	if err := checkSubject("subject", f.subject); err != nil {

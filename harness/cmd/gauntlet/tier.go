@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -34,10 +34,22 @@ func (f *tierFlag) Set(value string) error {
 func (f *tierFlag) Type() string { return strings.Join(tiers(), "|") }
 
 // checkTier returns an error if --tier is set although another part of the command line selects the
-// scenarios. The argument selected is true if another part does, such as a scenario's name.
-func checkTier(cmd *cobra.Command, selected bool) error {
-	if selected && cmd.Flags().Changed("tier") {
-		return errors.New("--tier selects built-in scenarios: omit --tier, or omit the scenario, --profile, --duration and --prefer-uncovered")
+// scenarios: the names of scenarios, or one of the flags.
+func checkTier(cmd *cobra.Command, names []string, flags ...string) error {
+	if !cmd.Flags().Changed("tier") {
+		return nil
 	}
-	return nil
+	var others []string
+	if len(names) > 0 {
+		others = append(others, "scenario "+names[0])
+	}
+	for _, flag := range flags {
+		if cmd.Flags().Changed(flag) {
+			others = append(others, "--"+flag)
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return fmt.Errorf("--tier selects built-in scenarios: omit --tier, or omit %s", nearest.List(others, "and"))
 }

@@ -125,7 +125,7 @@ func open(o Options) (*search, error) {
 	}
 	var saved savedPlan
 	if err := json.Unmarshal(text, &saved); err != nil {
-		place, reason := inputfile.Locate(s.planFile(), text, err)
+		place, reason := inputfile.Locate(s.planFile(), text, err, saved)
 		return nil, fmt.Errorf("%s: expected a plan of a search: %s; choose another directory with --dir", place, reason)
 	}
 	if err := saved.validate(); err != nil {

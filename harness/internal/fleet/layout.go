@@ -116,7 +116,7 @@ type progress struct {
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {
-		place, reason := inputfile.Locate(name, content, err)
+		place, reason := inputfile.Locate(name, content, err, value)
 		return value, fmt.Errorf("%s of the campaign: expected JSON that gauntlet writes: %s", place, reason)
 	}
 	return value, nil

@@ -60,7 +60,7 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 	switch {
 	case err != nil:
 		var reason string
-		place, reason = inputfile.Locate(place, content, err)
+		place, reason = inputfile.Locate(place, content, err, c)
 		err = errors.New(reason)
 	case c.Name != name:
 		err = fmt.Errorf("name: found %q; expected %q", c.Name, name)

@@ -135,7 +135,7 @@ func readManifest(path string) ([]manifest, error) {
 			return objects, nil
 		}
 		if err != nil {
-			at, reason := inputfile.Locate(path, content, err)
+			at, reason := inputfile.Locate(path, content, err, nil)
 			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", at, document, reason)
 		}
 		o := &unstructured.Unstructured{Object: fields}
