@@ -44,7 +44,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no scheme of an API server", several, "", "ftp", "loading the kubeconfig " + several + `: server: found "ftp://a"; expected the URL of an API server`},
 		{"no port", several, "", "port", "loading the kubeconfig " + several + `: server: found "https://a:99999"; expected the URL of an API server`},
 		{"no certificate", several, "", "ca", "loading the kubeconfig " + several + ": unable to load root certificates"},
-		{"no files of the user", several, "", "user", "loading the kubeconfig " + several + ": unable to read client-cert /nope for u due to open /nope: no such file or directory, unable to read client-key /none"},
+		{"no files of the user", several, "", "user", "loading the kubeconfig " + several + ": client-cert of u: /nope: no such file or directory; expected a readable file, client-key of u: /none: no such file"},
 		{"a line break in a token", several, "", "token", "loading the kubeconfig " + several + ": token: found a line break or another control character"},
 		{"no path", ":", "", "", "loading the kubeconfig: found no path in KUBECONFIG; set"},
 		{"a pipe", pipe, "", "", "loading the kubeconfig " + pipe + ": found a pipe; expected a regular file; set"},

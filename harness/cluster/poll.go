@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +31,44 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last error: %w", description, context.Cause(ctx), last)
+			return &waitError{description, context.Cause(ctx), last}
 		}
 	}
+}
+
+// waitError is the error of [Poll]: why the wait has ended, and the last error of the condition.
+type waitError struct {
+	description string
+	cause, last error
+}
+
+func (e *waitError) Error() string {
+	cause := e.cause.Error()
+	if errors.Is(e.cause, context.DeadlineExceeded) {
+		cause = "not ready in time (" + context.DeadlineExceeded.Error() + ")"
+	}
+	return fmt.Sprintf("waiting for %s: %s; last error: %s", e.description, cause, ConnectionReason(e.last))
+}
+
+func (e *waitError) Unwrap() []error { return []error{e.cause, e.last} }
+
+// These patterns match the errors of Go's network packages.
+var (
+	// requestPattern matches the address of a failed HTTP request and, if the connection failed, that of the
+	// connection. The group is the URL.
+	requestPattern = regexp.MustCompile(`\b(?:Get|Head|Post|Put|Patch|Delete) "([^"]*)": (?:(?:dial|read|write) tcp[46]? [^ ]*: )?`)
+	// dialPattern matches a failed connection. The group is the address.
+	dialPattern = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)[46]? ([^ ]*): `)
+	// systemCallPattern matches the name of the failed system call.
+	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): `)
+)
+
+// ConnectionReason returns the text of an error of a connection without the terms of Go's network
+// packages. An example is "https://127.0.0.1:6443/readyz: connection refused".
+func ConnectionReason(err error) string {
+	text := requestPattern.ReplaceAllString(err.Error(), "$1: ")
+	text = dialPattern.ReplaceAllString(text, "$1: ")
+	return systemCallPattern.ReplaceAllString(text, ": ")
 }
 
 // NodeSchedulable returns nil if the scheduler can assign pods to the node, and otherwise the

@@ -3,15 +3,19 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // ErrTruncated means that the end of a history is missing, for example because the run was
@@ -222,6 +226,29 @@ func (b *batch) line(i int) []byte {
 	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
+// typesOf returns a text with the keys of a record that are the names of known or unknown types.
+func typesOf(line []byte) string {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return "unreadable fields"
+	}
+	for _, common := range []string{"seq", "at"} {
+		delete(fields, common)
+	}
+	var types []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		types = append(types, fmt.Sprintf("%.60q", name))
+	}
+	const most = 5 // of the names in the message
+	switch {
+	case len(types) == 0:
+		return "no type"
+	case len(types) == 1:
+		return "the type " + types[0]
+	}
+	return "the types " + nearest.List(types[:min(len(types), most)], "and")
+}
+
 // parse returns the record in a line. It returns an error if the line is no valid record. The
 // argument seq is the number of the line, which must equal the record's Seq.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
@@ -242,11 +269,17 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 			record.Commit = decoded.Format1Commit
 		}
 	}
+	if bytes.Equal(bytes.TrimSpace(line), []byte("null")) {
+		return nil, errors.New("found null; expected a record, which is a JSON object")
+	}
+	if record.Seq == 0 {
+		return nil, fmt.Errorf("found a record without the sequence number (seq); expected %d", seq)
+	}
 	if record.Seq != seq {
 		return nil, fmt.Errorf("found a record with the sequence number (seq) %d; expected %d", record.Seq, seq)
 	}
 	if n := record.payloads(); n != 1 {
-		return nil, fmt.Errorf("found a record with %d known types; expected exactly one, such as commit or request", n)
+		return nil, fmt.Errorf("found a record with %s; expected exactly one known type, such as commit or request", typesOf(line))
 	}
 	if seq == 1 {
 		if record.Start == nil {

@@ -211,6 +211,15 @@ func Reason(err error) error {
 	return err
 }
 
+// WithExpected adds to the error of a read what the caller expected of the file. It returns other errors,
+// such as an [ErrIrregular], unchanged: they say already what was expected.
+func WithExpected(err error, expected string) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; expected %s", err, expected)
+	}
+	return err
+}
+
 // FileError returns an error about a file or a program as "PATH: reason". It removes the name of the
 // operation, such as "open" or "fork/exec". It returns any other error unchanged.
 func FileError(err error) error {

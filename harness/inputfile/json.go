@@ -49,6 +49,12 @@ var (
 	cutPattern = regexp.MustCompile(`unexpected (?:EOF|end of JSON input)(?: within "([^"]*)")?`)
 	// pointPattern matches the place in the errors of go-json-experiment. The group is the place of the value.
 	pointPattern = regexp.MustCompile(`(?: within "([^"]*)")?(?: (?:after|at|before) (?:byte )?offset \d+)?$`)
+	// schemePattern matches the error of k8s.io/apimachinery about an unknown kind. The groups are the kind
+	// and the version.
+	schemePattern = regexp.MustCompile(`no kind "([^"]*)" is registered for version "([^"]*)" in scheme "[^"]*"`)
+	// credentialPattern matches the error of client-go about a file that a kubeconfig names. The groups are
+	// the field, the path, the name of the cluster or user, and the reason.
+	credentialPattern = regexp.MustCompile(`unable to read (\S+) (\S+) for (\S+) due to (?:open \S+: )?([^,\]]+)`)
 	// unknownPattern matches the errors of YAML packages about a field that the Go type does not have. The
 	// group is the name of the field.
 	unknownPattern = regexp.MustCompile(`unknown field "(?:[^"]*\.)?([^".]+)"`)
@@ -78,6 +84,8 @@ func JSONReason(err error) string {
 	text = strings.ReplaceAll(text, "illegal base64 data", "found a text that is not base64, which fields such as certificate-authority-data need,")
 	text = strings.ReplaceAll(text, "found incompatible YAML document", "found the directive of another version of YAML; expected %YAML 1.1, or no directive")
 	text = strings.ReplaceAll(text, "Time.UnmarshalJSON: input is not a JSON string", "found a time that is not a text; expected a time such as 2006-01-02T15:04:05Z")
+	text = schemePattern.ReplaceAllString(text, `found kind "$1" of version "$2"`)
+	text = credentialPattern.ReplaceAllString(text, "$1 of $3: $2: $4; expected a readable file")
 	text = packagePattern.ReplaceAllString(text, "$1")
 	text = mapKeyPattern.ReplaceAllString(text, "found a key that is a list or a mapping; expected a text")
 	text = yamlReason(syntaxReason(text))

@@ -89,6 +89,8 @@ func TestJSONReason(t *testing.T) {
 		{"a key twice", experiment(`{"spec": {"replicas": 1, "replicas": 2}}`), `found the key "replicas" twice at /spec; expected each key once`},
 		{"other words", errors.New(`json: unable to unmarshal JSON number into Go []int within "/cells"`), "found number at /cells; expected a list"},
 		{"a directive in YAML", strictYAML("%YAML 1.2\n---\nend: []\n"), "found the directive of another version of YAML; expected %YAML 1.1, or no directive"},
+		{"a kind that is not registered", errors.New(`no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`), `found kind "Pod" of version "v1"`},
+		{"a file of a kubeconfig", errors.New("unable to read certificate-authority /ca for a due to open /ca: no such file or directory"), "certificate-authority of a: /ca: no such file or directory; expected a readable file"},
 		{"base64", base64(`{"ca": "!"}`), "found a text that is not base64, which fields such as certificate-authority-data need, at input byte 0"},
 		{"a struct without a name", experiment(`{"spec": 1}`), "found number at /spec; expected an object"},
 		{"another top", experiment(`[]`), "found array at the top; expected an object"},

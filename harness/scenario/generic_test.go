@@ -280,7 +280,7 @@ func TestGenericErrors(t *testing.T) {
 				`x.yaml:6:33: workload[2].await.name: found "w"; expected no name, because quiet is not about an object`},
 		{"condition without a type", widget + "    await: {until: condition=}\n", `x.yaml:6:20: workload[1].await.until: found "condition="; expected condition=TYPE or condition=TYPE=STATUS`},
 		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": the text is not a single JSONPath expression; expected an expression such as {.status.phase}`},
-		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": unterminated array`},
+		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": the text is not valid JSONPath (unterminated array); expected an expression such as {.status.phase}`},
 		{"JSONPath with a space", widget + "    await: {until: 'jsonpath={.status.repl icas}=3'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status.repl icas}=3": the word icas follows a space; expected names of fields with a dot between them`},
 		{"JSONPath with dots at the end", widget + "    await: {until: 'jsonpath={.spec..}=3'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.spec..}=3": two dots at the end select no field; expected the name of a field after them`},
 		{"JSONPath without its value", widget + "    await: {until: 'jsonpath={.status}='}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}="; expected a value after the equal sign`},

@@ -99,6 +99,7 @@ const tooDeep = "found values nested too deeply; expected at most %d levels of l
 
 // yamlExpectations has, for a part of a message of the YAML library, what the library expects there.
 var yamlExpectations = []struct{ message, expected string }{
+	{"unknown YAML version", "expected %YAML 1.2, or no directive"},
 	{"already defined", "give each key only once"},
 	{"not allowed in this context", "expected the indentation of the fields or items beside it, and a space after each colon"},
 	{"unexpected key name", "expected the indentation of the fields beside it, and a space after each colon"},

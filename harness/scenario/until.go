@@ -97,10 +97,10 @@ func completeJSONPath(expression string) (string, error) {
 	}
 	complete := "{." + match[1] + match[2] + "}"
 	parser, err := jsonpath.Parse("until", complete)
-	if err == nil {
-		err = checkNodes(parser.Root)
+	if err != nil {
+		return "", fmt.Errorf("the text is not valid JSONPath (%w); expected an expression such as {.status.phase}", err)
 	}
-	return complete, err
+	return complete, checkNodes(parser.Root)
 }
 
 // checkNodes returns an error if the nodes of a JSONPath expression can select no field. The parser

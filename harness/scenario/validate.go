@@ -206,7 +206,7 @@ func (v *validator) labelValue(path, value string) {
 // labelKey records an error about the field at path if the key of a label or annotation is invalid.
 func (v *validator) labelKey(path, key string) {
 	v.check(len(validation.IsQualifiedName(key)) == 0, path,
-		"found the key %.80q; expected a label key, such as app or example.com/app", key)
+		"found the key %.80q; expected the key of a label or annotation, such as app or example.com/app", key)
 }
 
 // removed records an error for each invalid key of a label or annotation that an operation

@@ -63,6 +63,8 @@ func ParseTarget(s string, others ...string) (Target, error) {
 		return Ours, nil
 	case s == Upstream.kind:
 		return Upstream, nil
+	case (kind == execKind || kind == goKind) && ok && named == "":
+		return Target{}, fmt.Errorf("found %q; expected %[1]sPATH with the path of %s", s, map[string]string{execKind: "a program", goKind: "a directory with a Go package"}[kind])
 	case kind == execKind && ok:
 		return parseExec(named)
 	case kind == imageKind && ok:

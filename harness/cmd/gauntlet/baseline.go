@@ -99,6 +99,8 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 // an error if no file can be created there.
 func checkNewFile(path string) error {
 	switch _, err := os.Lstat(path); {
+	case path == "-":
+		return errors.New(`--output: found "-"; expected the path of a new file, because the command prints other text to standard output`)
 	case err == nil:
 		return fmt.Errorf("--output=%s: the file exists already; name a new file", path)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -172,7 +174,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, workloa
 	if err := learnt.WriteNew(f.output); err != nil {
 		return code, &unfinishedError{fmt.Errorf("writing the baseline: %w", err)}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d facts about objects at the end of a run, and %d objects that the subject created or deleted; the runs differ in %d of these values\n",
+	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; facts about objects at the end of a run: %d; objects that the subject created or deleted: %d; values in which the runs differ: %d\n",
 		f.output, len(learnt.End), len(learnt.Effects), learnt.End.Random()+learnt.Effects.Random())
 	return code, nil
 }
@@ -189,7 +191,7 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 	}
 	b, err := baseline.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
+		return nil, fmt.Errorf("--baseline: %w", inputfile.WithExpected(err, "a baseline, as \"gauntlet baseline\" writes it"))
 	}
 	if name := scenarios[0].Name; b.Scenario != name {
 		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected the baseline of scenario %s", path, b.Scenario, name)

@@ -167,7 +167,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := inputfile.Read(path)
 	if err != nil {
-		return nil, err
+		return nil, inputfile.WithExpected(err, "a file that \"gauntlet coverage --out\" wrote")
 	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {

@@ -252,7 +252,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	content, err := inputfile.ReadText(f.tolerations)
 	if err != nil {
-		return fmt.Errorf("--tolerations: %w", err)
+		return fmt.Errorf("--tolerations: %w", inputfile.WithExpected(err, "a list of tolerations in YAML"))
 	}
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {

@@ -202,18 +202,18 @@ of the series do not report these groups as new.`,
 
 // loadNight reads a file that "gauntlet fleet nightly" wrote.
 func loadNight(path string) (*fleet.Night, error) {
+	const expected = "a file that \"gauntlet fleet nightly\" wrote"
 	content, err := inputfile.Read(path)
 	if err != nil {
-		return nil, err
+		return nil, inputfile.WithExpected(err, expected)
 	}
 	night := new(fleet.Night)
-	const expected = "expected a file that \"gauntlet fleet nightly\" wrote"
 	if err := json.Unmarshal(content, night); err != nil {
 		place, reason := inputfile.Locate(path, content, err, night)
-		return nil, fmt.Errorf("%s: %s: %s", place, expected, reason)
+		return nil, fmt.Errorf("%s: expected %s: %s", place, expected, reason)
 	}
 	if err := night.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", path, expected, err)
+		return nil, fmt.Errorf("%s: expected %s: %w", path, expected, err)
 	}
 	return night, nil
 }

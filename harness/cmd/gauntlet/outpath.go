@@ -131,6 +131,9 @@ func checkFile(flag, path string) error {
 		err = errors.New("found a file")
 	default:
 		err = cmp.Or(syscall.Access(dir, writable), probe(dir))
+		if errors.Is(err, fs.ErrNotExist) { // for example in /proc, whose files only the kernel creates
+			return fmt.Errorf("--%s=%s: directory %s: no file can be created in it; name a file in another one", flag, path, dir)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("--%s=%s: directory %s: %w; create the directory, or name a file in another one", flag, path, dir, err)

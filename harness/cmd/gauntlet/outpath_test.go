@@ -54,7 +54,7 @@ func TestOutputPaths(t *testing.T) {
 		{"coverage RUN --out=PIPE", "--out=PIPE: found a pipe; expected a regular file"},
 		{"image FILE --output=PIPE", "--output=PIPE: found a pipe; expected a regular file"},
 		{"fleet collect f --store=HERE --out=ABOVE", "--out=ABOVE/fleet-f: found the file failures.md, but no valid report of gauntlet"},
-		{"coverage RUN --out=/proc/x", "--out=/proc/x: directory /proc: no such file or directory; create the directory, or name a file in another one"},
+		{"coverage RUN --out=/proc/x", "--out=/proc/x: directory /proc: no file can be created in it; name a file in another one"},
 		{"image FILE --output=LONG", "--output=LONG: file name too long; expected a shorter name"},
 		{"coverage RUN --out=LINK", "--out=LINK: found a symbolic link that leads nowhere; expected a file"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},

@@ -58,6 +58,8 @@ type runFlags struct {
 	// stdin is the input from which the scenario with the name "-" is read. It is nil if the
 	// command cannot read a scenario from standard input.
 	stdin io.Reader
+	// stdinRead is true after stdin has been read. A second read finds nothing.
+	stdinRead bool
 	// terminal prints progress lines. If terminal is nil, the method options creates one.
 	terminal *terminal
 	// operators has the loaded subject files, by their paths as in --subject. A subject file
@@ -207,11 +209,8 @@ func checkKubeconfig(path string) error {
 		return nil
 	}
 	content, err := inputfile.ReadText(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--kubeconfig: %w; expected a kubeconfig", err)
-	case err != nil: // for example, a pipe or a directory
-		return fmt.Errorf("--kubeconfig: %w", err)
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", inputfile.WithExpected(err, "a kubeconfig"))
 	}
 	config, err := clientcmd.Load(content)
 	switch {
@@ -564,6 +563,9 @@ func noScenario(name string) error {
 		known = append(known, s.Name)
 	}
 	base := filepath.Base(name)
+	if strings.Contains(name, "://") {
+		return fmt.Errorf("scenario %q: found a URL; expected the path of a file, or a built-in scenario", name)
+	}
 	advice := nearest.Suggestion(strings.TrimSuffix(base, filepath.Ext(base)), known)
 	if advice == "" {
 		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"

@@ -33,8 +33,8 @@ func (f *tierFlag) Set(value string) error {
 // Type returns what the help text shows as the value of the flag: the names of all tiers.
 func (f *tierFlag) Type() string { return strings.Join(tiers(), "|") }
 
-// checkTier returns an error if --tier is set although another part of the command line selects the
-// scenarios: the names of scenarios, or one of the flags.
+// checkTier returns an error if --tier is set although names or flags select the scenarios. The argument
+// flags has the flags that do so.
 func checkTier(cmd *cobra.Command, names []string, flags ...string) error {
 	if !cmd.Flags().Changed("tier") {
 		return nil

@@ -33,14 +33,14 @@ func runRoot(ctx context.Context, root *cobra.Command) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	refuseBadUsage(root)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return out.err
 	case ctx.Err() != nil:
 		return &unfinishedError{err}
 	}
-	return groupError(err)
+	return groupError(cmd, err)
 }
 
 // These patterns match errors of package cobra about several flags. The group is a list of flags.
@@ -51,12 +51,16 @@ var (
 
 // groupError converts an error of package cobra about several flags to a message in this project's
 // style. It returns any other error unchanged.
-func groupError(err error) error {
+func groupError(cmd *cobra.Command, err error) error {
 	if match := exclusivePattern.FindStringSubmatch(err.Error()); match != nil {
 		return fmt.Errorf("found --%s; use at most one of these flags", strings.Join(strings.Fields(match[1]), " and --"))
 	}
 	if match := requiredPattern.FindStringSubmatch(err.Error()); match != nil {
-		return fmt.Errorf("--%s: found no value; expected one, such as --%[1]s=VALUE", match[1])
+		kind := "value"
+		if flag := cmd.Flags().Lookup(match[1]); flag != nil {
+			kind, _ = pflag.UnquoteUsage(flag)
+		}
+		return fmt.Errorf("--%s: found no value; expected one, such as --%[1]s=%s", match[1], strings.ToUpper(kind))
 	}
 	return err
 }
@@ -209,6 +213,8 @@ func unknownCommand(parent *cobra.Command, found string) error {
 		return fmt.Errorf("found the command %q after --; omit --", found)
 	case parent.HasParent() && len(names) > 0:
 		advice = "; expected one of " + strings.Join(names, ", ") + advice
+	case parent.HasParent():
+		advice = fmt.Sprintf("; \"%s\" has no commands", parent.CommandPath())
 	case advice == "":
 		advice = fmt.Sprintf("; \"%s --help\" lists the commands", parent.CommandPath())
 	}

@@ -72,8 +72,13 @@ func (f *runFlags) readScenario(_ context.Context, _ string, warnings io.Writer)
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w; expected a scenario in YAML", inputfile.Reason(err))
 	}
-	if len(data) == 0 {
-		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML; \"-\" may occur only once, because standard input can be read only once")
+	second := f.stdinRead
+	f.stdinRead = true
+	switch {
+	case len(data) == 0 && second:
+		return nil, errors.New("reading the scenario from standard input: found nothing; \"-\" may occur only once, because standard input can be read only once")
+	case len(data) == 0:
+		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML")
 	}
 	if len(data) > scenario.SizeLimit {
 		return nil, fmt.Errorf("standard input: found more than %[1]d bytes; expected at most %[1]d bytes", scenario.SizeLimit)

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
@@ -51,6 +52,9 @@ func CheckFor(path, architecture string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrPermission) {
 		return nil // the kernel runs a file that this user may run but not read
+	}
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // the file is not the reason
+		return inputfile.Reason(err)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
@@ -116,12 +120,12 @@ func checkScript(file io.ReaderAt) error {
 func checkELF(source io.ReaderAt, architecture string) error {
 	file, err := elf.NewFile(source)
 	if err != nil {
-		return fmt.Errorf("found a damaged ELF file: %w; expected an executable file", err)
+		return errors.New("found an ELF file that is damaged or cut off; expected an executable file")
 	}
 	known, ok := machines[architecture]
 	switch {
 	case ok && !slices.Contains(known, file.Machine):
-		return fmt.Errorf("found an executable for %s; expected one for %s", file.Machine, architecture)
+		return fmt.Errorf("found an executable for %s; expected one for %s", MachineName(file.Machine), architecture)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN:
 		return fmt.Errorf("found an ELF file of type %s; expected an executable file", file.Type)
 	}
@@ -133,6 +137,17 @@ func checkELF(source io.ReaderAt, architecture string) error {
 		return fmt.Errorf("found an executable whose dynamic linker %s is missing: %w; install it, or build with CGO_ENABLED=0", linker, inputfile.Reason(err))
 	}
 	return nil
+}
+
+// MachineName returns the name of an architecture as Go and container images have it, such as "arm64" for
+// EM_AARCH64. For other architectures, it returns the name in the ELF format in lower case.
+func MachineName(machine elf.Machine) string {
+	for architecture, known := range machines {
+		if known[0] == machine {
+			return architecture
+		}
+	}
+	return strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
 }
 
 // DynamicLinker returns the path of the dynamic linker (PT_INTERP) that an executable needs. The

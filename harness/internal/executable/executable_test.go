@@ -51,11 +51,11 @@ func TestCheck(t *testing.T) {
 		{"empty", "", "found an empty file"},
 		{"text", "hello", "found neither an ELF file nor a script"},
 		{"one byte", "\x7f", "found neither an ELF file nor a script"},
-		{"damaged", elf.ELFMAG, "found a damaged ELF file"},
+		{"damaged", elf.ELFMAG, "found an ELF file that is damaged or cut off; expected an executable file"},
 		{"static", elfFile(t, here, elf.ET_EXEC, ""), ""},
 		{"static and position-independent", elfFile(t, here, elf.ET_DYN, ""), ""},
 		{"object file", elfFile(t, here, elf.ET_REL, ""), "found an ELF file of type ET_REL"},
-		{"other machine", elfFile(t, other, elf.ET_EXEC, ""), "found an executable for " + other.String() + "; expected one for " + runtime.GOARCH},
+		{"other machine", elfFile(t, other, elf.ET_EXEC, ""), "found an executable for " + MachineName(other) + "; expected one for " + runtime.GOARCH},
 		{"dynamic", elfFile(t, here, elf.ET_DYN, "/bin/sh"), ""},
 		{"dynamic without its linker", elfFile(t, here, elf.ET_DYN, "/lib/ld-none.so"), "dynamic linker /lib/ld-none.so is missing: no such file or directory; install it, or build with CGO_ENABLED=0"},
 	} {

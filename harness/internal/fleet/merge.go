@@ -21,6 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -75,6 +76,27 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 	return c, nil
 }
 
+// noCampaign returns the error about a store without the named campaign. The error lists the campaigns
+// that the store has.
+func noCampaign(ctx context.Context, store Store, name string) error {
+	names, err := store.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, file := range names {
+		if path.Base(file) == campaignName {
+			known = append(known, path.Dir(file))
+		}
+	}
+	const most = 10 // of the names in the message
+	text := "it has no campaign"
+	if len(known) > 0 {
+		text = "it has " + nearest.List(known[max(0, len(known)-most):], "and")
+	}
+	return fmt.Errorf("campaign %s: %w; %s%s", name, ErrNoCampaign, text, nearest.Suggestion(name, known))
+}
+
 // Merge reads all results of a campaign from a store, and counts one result for each run.
 //
 // Several pods may have a result for the same run. For example, the pod on a node that was cut off
@@ -83,7 +105,7 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	content, err := store.Get(ctx, path.Join(name, campaignName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("campaign %s: %w", name, ErrNoCampaign)
+		return nil, noCampaign(ctx, store, name)
 	}
 	if err != nil {
 		return nil, err

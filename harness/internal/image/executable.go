@@ -42,14 +42,14 @@ func architecture(binary []byte) (string, error) {
 	case !bytes.HasPrefix(binary, []byte(elf.ELFMAG)):
 		return "", errors.New("found no ELF file; expected a Linux executable")
 	case err != nil:
-		return "", fmt.Errorf("found a damaged ELF file: %w; expected a Linux executable", err)
+		return "", errors.New("found an ELF file that is damaged or cut off; expected a Linux executable")
 	}
 	arch, supported := architectures[file.Machine]
 	switch {
 	case file.OSABI != elf.ELFOSABI_NONE && file.OSABI != elf.ELFOSABI_LINUX:
 		return "", fmt.Errorf("expected a Linux executable, found one for %s", file.OSABI)
 	case !supported || file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
-		return "", fmt.Errorf("found an executable for %s, %s, %s; expected one for amd64 or arm64", file.Machine, file.Class, file.Data)
+		return "", fmt.Errorf("found an executable for %s, %s, %s; expected one for amd64 or arm64", executable.MachineName(file.Machine), file.Class, file.Data)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN || file.Entry == 0:
 		return "", fmt.Errorf("found an ELF file of type %s with entry point %#x; expected an executable", file.Type, file.Entry)
 	}

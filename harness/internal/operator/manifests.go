@@ -46,7 +46,11 @@ func readManifests(dir, path string) ([]manifest, error) {
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)):
 		return kustomize(filepath.Dir(path))
 	case info.Mode().IsRegular():
-		return readManifest(path)
+		objects, err := readManifest(path)
+		if err == nil && len(objects) == 0 {
+			return nil, fmt.Errorf("%s: found no object in the file; expected manifests", path)
+		}
+		return objects, err
 	case !info.IsDir():
 		return nil, fmt.Errorf("found %s with mode %s; expected a file or a directory", path, info.Mode())
 	}
@@ -105,6 +109,13 @@ func kustomize(dir string) ([]manifest, error) {
 // for the path of a file.
 var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
 
+// These patterns match the errors of kustomize about a file of a kustomization. The group of the first one
+// is the path. The groups of the second one are the mistake and the path, which the message then has twice.
+var (
+	accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
+	malformedPattern   = regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`)
+)
+
 // kustomizeReason returns the text of an error of kustomize. For a missing file, that text says the
 // same several times; kustomizeReason returns it once.
 func kustomizeReason(err error) string {
@@ -115,7 +126,11 @@ func kustomizeReason(err error) string {
 	if i := strings.LastIndex(text, "lstat "); i >= 0 {
 		return text[i+len("lstat "):]
 	}
-	return text
+	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
+		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
+		text = match[1] + ": " + text
+	}
+	return malformedPattern.ReplaceAllString(text, "$2: $1")
 }
 
 // readManifest returns the objects of a YAML or JSON file, which may contain several documents.

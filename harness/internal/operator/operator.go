@@ -82,8 +82,10 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	dir := filepath.Dir(path)
 	manifestDir, executable := dir, within(dir, f.Subject.Exec)
 	switch {
-	case (f.Subject.Exec == "") == (f.Subject.Module == ""):
-		return nil, document.Errorf("subject", "set either exec, the path of a program, or module, a Go main package with a version")
+	case f.Subject.Exec == "" && f.Subject.Module == "":
+		return nil, document.Errorf("subject", "found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version")
+	case f.Subject.Exec != "" && f.Subject.Module != "":
+		return nil, document.Errorf("subject", "found both exec and module; expected one of them: exec, the path of a program, or module, a Go main package with a version")
 	case f.Subject.Module != "":
 		built, err := setup.MainPackage(ctx, f.Subject.Module)
 		if err != nil {

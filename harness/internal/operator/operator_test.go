@@ -332,8 +332,8 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "remote/kustomization.yaml", "resources: [https://example.invalid/x.yaml]\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
-		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
-		{"two programs", "subject: {exec: x, module: y}", "subject: set either exec"},
+		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
+		{"two programs", "subject: {exec: x, module: y}", "subject: found both exec and module; expected one of them"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, files, namespace or manifests`},
 		{"namespace", "subject: {exec: run, namespace: Bad_NS, manifests: [widgets.yaml]}", `:1:33: subject.namespace: found "Bad_NS"; expected a DNS label`},
 		{"environment variables", "subject: {exec: run, env: {'A=B': c, '': d}, manifests: [widgets.yaml]}", `found the key "A=B"; expected the name of an environment variable`},
@@ -405,6 +405,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%'}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
 		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},
+		{"nothing", "# nothing\n", "m.yaml: found no object in the file; expected manifests"},
 		{"key twice", configMap + "data: {a: x}\ndata: {b: x}\n", `m.yaml:5, document 1: expected a manifest: found the key "data" twice; expected each key once`},
 		{"key that replaces a merged one", configMap + "data: {<<: {a: x}, a: b}\n", ""},
 		{"two documents of JSON", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}} {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}`, "m.yaml, document 2: found a ConfigMap without metadata.name"},

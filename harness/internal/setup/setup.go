@@ -117,8 +117,9 @@ var ErrNoCache = errors.New("finding the cache directory of the programs")
 // cacheDir returns the path of gauntlet's cache directory. The argument getenv reads an
 // environment variable: os.Getenv, or a replacement in tests.
 func cacheDir(getenv func(string) string) (string, error) {
-	cache := getenv("XDG_CACHE_HOME")
+	cache, variable := getenv("XDG_CACHE_HOME"), "XDG_CACHE_HOME"
 	if cache == "" {
+		variable = "HOME"
 		home := getenv("HOME")
 		if home == "" {
 			return "", fmt.Errorf("%w: neither XDG_CACHE_HOME nor HOME is set; expected an absolute path in one of them", ErrNoCache)
@@ -126,7 +127,7 @@ func cacheDir(getenv func(string) string) (string, error) {
 		cache = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(cache) {
-		return "", fmt.Errorf("%w: found %q; expected an absolute path in XDG_CACHE_HOME", ErrNoCache, cache)
+		return "", fmt.Errorf("%w: found %q; expected an absolute path in %s", ErrNoCache, getenv(variable), variable)
 	}
 	dir := filepath.Join(cache, "gauntlet")
 	if err := inputfile.CheckDirectory(filepath.Join(dir, "upstream")); err != nil {

@@ -23,6 +23,7 @@ func TestCacheDir(t *testing.T) {
 		{name: "XDG_CACHE_HOME is set", xdg: "/x", home: "/h", want: "/x/gauntlet"},
 		{name: "only HOME is set", home: "/h", want: "/h/.cache/gauntlet"},
 		{name: "neither is set", wantErr: "neither XDG_CACHE_HOME nor HOME"},
+		{name: "relative home", home: "h", wantErr: `found "h"; expected an absolute path in HOME`},
 		{name: "relative path", xdg: "x", wantErr: `found "x"; expected an absolute path in XDG_CACHE_HOME`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -83,7 +83,10 @@ func FindBinaries(dir string) (Binaries, error) {
 // builds the program.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
-		if _, err := os.Stat(dir); err != nil {
+		switch info, err := os.Stat(dir); {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("directory of binaries %s: found a file; expected a directory with the binaries of etcd, Kubernetes and KWOK", dir)
+		case err != nil:
 			return fmt.Errorf("directory of binaries %s: %w; expected a directory with the binaries of etcd, Kubernetes and KWOK", dir, inputfile.Reason(err))
 		}
 		return fmt.Errorf("directory of binaries %s: %s: %w", dir, name, err)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -63,6 +64,9 @@ func Find(gauntlet string) (string, error) {
 	}
 	path := filepath.Join(filepath.Dir(gauntlet), Program)
 	if err := executable.Check(path); err != nil {
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			return "", fmt.Errorf("%s: %w; raise the limit with ulimit -n", path, err)
+		}
 		return "", fmt.Errorf("%s: %w; run `make virtual` in a checkout of gauntlet", path, err)
 	}
 	return path, nil
