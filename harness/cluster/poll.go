@@ -56,7 +56,7 @@ func (e *waitError) Unwrap() []error { return []error{e.cause, e.last} }
 var (
 	// requestPattern matches the address of a failed HTTP request and, if the connection failed, that of the
 	// connection. The group is the URL.
-	requestPattern = regexp.MustCompile(`\b(?:Get|Head|Post|Put|Patch|Delete) "([^"]*)": (?:(?:dial|read|write) tcp[46]? [^ ]*: )?`)
+	requestPattern = regexp.MustCompile(`\b(?:Get|Head|Post|Put|Patch|Delete) "([^"]*)": (?:(?:dial|read|write) tcp[46]?(?: [^ ]*)?: )?`)
 	// dialPattern matches a failed connection. The group is the address.
 	dialPattern = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)[46]? ([^ ]*): `)
 	// systemCallPattern matches the name of the failed system call.

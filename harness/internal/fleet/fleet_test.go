@@ -307,8 +307,11 @@ func TestOtherCampaign(t *testing.T) {
 	if err := newWorker(t, c, store, 0, "other", clock.RealClock{}).Work(t.Context()); !errors.Is(err, ErrOtherCampaign) {
 		t.Errorf("error %v, want %v", err, ErrOtherCampaign)
 	}
-	if _, err := Merge(t.Context(), store, "day"); !errors.Is(err, ErrNoCampaign) {
-		t.Errorf("error %v, want %v", err, ErrNoCampaign)
+	if _, err := Merge(t.Context(), store, "nihgt"); !errors.Is(err, ErrNoCampaign) || !strings.HasSuffix(err.Error(), "; it has night; did you mean night?") {
+		t.Errorf("error %v, want %v, and the campaigns of the store", err, ErrNoCampaign)
+	}
+	if _, err := Merge(t.Context(), Directory(t.TempDir()), "night"); !errors.Is(err, ErrNoCampaign) || !strings.HasSuffix(err.Error(), "; it has no campaign") {
+		t.Errorf("error %v, want %v, and that the store is empty", err, ErrNoCampaign)
 	}
 }
 

@@ -330,6 +330,8 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
 	write(t, dir, "missing/kustomization.yaml", "resources: [none.yaml]\n")
 	write(t, dir, "remote/kustomization.yaml", "resources: [https://example.invalid/x.yaml]\n")
+	write(t, dir, "cut/kustomization.yaml", "resources: [a.yaml]\n")
+	write(t, dir, "cut/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
@@ -351,6 +353,7 @@ func TestErrors(t *testing.T) {
 		{"definition twice", "subject: {exec: run, manifests: [widgets.yaml, widgets.yaml]}", "widgets.yaml, document 1: found CustomResourceDefinition widgetry.example.com twice; expected each object once; the first is in " + dir + "/widgets.yaml, document 1"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
+		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'; if only"},
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
