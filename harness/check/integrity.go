@@ -154,8 +154,7 @@ func (i *integrity) workload(seq int64, s *history.Step) string {
 	return ""
 }
 
-// namespace returns an error text if the object of a step is not in the namespace that the start record
-// names. Checks would then ignore the objects of the workload.
+// namespace returns an error text if the start record does not name the namespace of a step's object. Checks would then ignore the objects of the workload.
 func (i *integrity) namespace(seq int64, object *history.Ref) string {
 	if i.start == nil || i.start.Namespace == "" || object == nil || object.Namespace == "" || object.Namespace == i.start.Namespace {
 		return ""
