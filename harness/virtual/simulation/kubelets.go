@@ -149,6 +149,9 @@ func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*cor
 	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
 
+// hostAddress is the IP address of every node. A pod with hostNetwork has the address of its node.
+const hostAddress = "10.0.0.1"
+
 // start makes a Pending pod Running and Ready. It returns false if the pod is not Pending or is
 // terminating.
 func (k *kubelets) start(pod *corev1.Pod) bool {
@@ -159,11 +162,14 @@ func (k *kubelets) start(pod *corev1.Pod) bool {
 	k.ips++
 	address := fmt.Sprintf("10.128.%d.%d", k.ips/250, k.ips%250+1)
 	k.mu.Unlock()
+	if pod.Spec.HostNetwork {
+		address = hostAddress
+	}
 	now := metav1.Now()
 	status := &pod.Status
 	status.Phase, status.StartTime = corev1.PodRunning, &now
 	status.PodIP, status.PodIPs = address, []corev1.PodIP{{IP: address}}
-	status.HostIP, status.HostIPs = "10.0.0.1", []corev1.HostIP{{IP: "10.0.0.1"}}
+	status.HostIP, status.HostIPs = hostAddress, []corev1.HostIP{{IP: hostAddress}}
 	for _, c := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 		setCondition(pod, c, corev1.ConditionTrue, "")
 	}
