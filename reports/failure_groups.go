@@ -246,15 +246,16 @@ func groupFailures(runs []Run) []failureGroup {
 // fault caused.
 //
 // Two violations are the same failure if they belong to the same failure group. A result is removed if
-// one of the other runs has its first violation. WithoutFailuresOf also removes the unknown result of a
-// check that did not pass in one of the other runs, because such a result shows nothing new. It computes
-// the verdict of the copy from the remaining results. The verdict is unknown if none of them is pass, or
-// if the run is inconclusive.
+// the other runs have all its violations. If their evidence does not list all violations of the check, the
+// first one is enough. WithoutFailuresOf also removes the unknown result of a check that did not pass in
+// one of the other runs, because such a result shows nothing new. It computes the verdict of the copy from
+// the remaining results. The verdict is unknown if none of them is pass, or if the run is inconclusive.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
-	known, checks := map[failureKey]bool{}, map[string]bool{}
+	known, checks, incomplete := map[failureKey]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range others {
 		for _, result := range others[i].notPassed() {
 			checks[result.Check] = true
+			incomplete[result.Check] = incomplete[result.Check] || result.Violations > len(result.Evidence)
 			for _, key := range failureKeysOf(r.Subject, result) {
 				known[key] = true
 			}
@@ -262,7 +263,12 @@ func (r *Run) WithoutFailuresOf(others []Run) Run {
 	}
 	own := *r
 	own.Results = slices.DeleteFunc(slices.Clone(r.Results), func(result check.Result) bool {
-		return known[failureKeyOf(r.Subject, result)] || result.Verdict == check.Unknown && checks[result.Check]
+		keys := failureKeysOf(r.Subject, result)
+		if incomplete[result.Check] {
+			keys = keys[:1]
+		}
+		isNew := slices.ContainsFunc(keys, func(key failureKey) bool { return !known[key] })
+		return !isNew || result.Verdict == check.Unknown && checks[result.Check]
 	})
 	if len(own.Results) == len(r.Results) {
 		return own

@@ -122,6 +122,9 @@ func TestWithoutFailuresOf(t *testing.T) {
 		{"the second violation in the other run", []check.Result{
 			{Check: "needless-writes", Verdict: check.Fail, Evidence: []check.Evidence{{Summary: "3 updates of services"}}}, result("status", check.Pass, ""),
 		}, check.Pass, 1},
+		{"a second violation that the other run does not have", []check.Result{
+			{Check: "needless-writes", Verdict: check.Fail, Evidence: []check.Evidence{{Summary: "6 updates of secrets"}, {Summary: "6 updates of pods"}}},
+		}, check.Fail, 1},
 		{"another failure of the same check", []check.Result{result("max-surge", check.Fail, "something else")}, check.Fail, 1},
 		{"another check", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Fail, "wrong")}, check.Fail, 1},
 		{"an unknown verdict of a check that failed", []check.Result{result("max-surge", check.Unknown, "a gap"), result("status", check.Pass, "")}, check.Pass, 1},

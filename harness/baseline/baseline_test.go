@@ -292,6 +292,10 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "update", first, 500),
 			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
 		}},
+		"a write of the pod failed, a later one succeeded, and the pod is replaced": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "update", first, 500), requested(5, "update", first, 200),
+			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
+		}, want: []string{"pods ns/web-*: found 2 created, 1 deleted, 0 lost; expected 1 created, 0 deleted, 0 lost (created and deleted too often)"}},
 		"the API server found the write of the pod wrong, and the pod is replaced": {run: []any{
 			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "update", first, 422),
 			requested(3, "delete", first, 200), commit(history.Deleted, first), requested(4, "create", second, 201), commit(history.Added, second),
@@ -324,11 +328,11 @@ func TestExtraEffectsOfGeneratedNames(t *testing.T) {
 // the baseline, they create and delete the object once, and create it again.
 func TestReplacements(t *testing.T) {
 	widget := func(uid string) *history.Object { return object("widgets", "web", uid, `{}`) }
-	id := uint64(0)
+	id, clock := uint64(0), time.Duration(0)
 	create := func(uid string) (all []any) {
 		id++
 		records := requested(id, "create", widget(uid), 201)
-		records[1].Response.Object = widget(uid)
+		records[1].Response.Object, records[1].At = widget(uid), clock
 		return []any{records, commit(history.Added, widget(uid))}
 	}
 	remove := func(uid string) []any {
@@ -337,12 +341,16 @@ func TestReplacements(t *testing.T) {
 	}
 	learnt := Combine([]*Observer{observed(slices.Concat(create("1"), remove("1"), create("2"))...)})
 	stale := []any{staleView}
+	healed := []any{&history.Record{Fault: &history.Fault{Name: "stale-list", Event: history.FaultHealed}}}
+	later := func() []any { clock = time.Minute; return nil }
 	for name, test := range map[string]struct {
 		run  []any
 		want []string
 	}{
 		"the same": {run: slices.Concat(create("1"), remove("1"), create("2"))},
 		"created from an old view after the delete, and replaced": {run: slices.Concat(create("1"), remove("1"), stale, create("2"), remove("2"), create("3"))},
+		"replaced long after an old view": {run: slices.Concat(create("1"), remove("1"), stale, healed, later(), create("2"), remove("2"), create("3")),
+			want: []string{"widgets ns/web: found 3 created, 2 deleted, 0 lost; expected 2 created, 1 deleted, 0 lost (created and deleted too often)"}},
 		"replaced without an old view": {run: slices.Concat(create("1"), remove("1"), create("2"), remove("2"), create("3")),
 			want: []string{"widgets ns/web: found 3 created, 2 deleted, 0 lost; expected 2 created, 1 deleted, 0 lost (created and deleted too often)"}},
 		"deleted because of an old view": {run: slices.Concat(create("1"), remove("1"), create("2"), stale, remove("2"), create("3")),

@@ -151,7 +151,7 @@ func (o *Observer) send(r *history.Request) {
 			return
 		}
 		w.key, w.uid = stableKey(object), object.UID
-		w.undoes = object.HasGeneratedName() && o.failed[w.object]
+		w.afterFailedWrite = object.HasGeneratedName() && o.failedWrites[w.object]
 	case r.Verb == "update":
 	case r.Verb == "patch": // a server-side apply creates the object if it does not exist
 		applied := history.Object{Ref: ref}
@@ -172,12 +172,16 @@ func (o *Observer) send(r *history.Request) {
 // The controllers cannot know the generated name of an object if they did not receive the response
 // to its create. They may then create another object, and delete one of the two. The first object
 // therefore counts as created and as lost, so that its replacement is not extra. The same holds for an
-// object with a generated name that they delete after another write of the object failed. They may have
-// found that it is not complete.
+// object with a generated name that they delete after another write of the object failed, and none
+// succeeded since. They may have found that it is not complete.
 func (o *Observer) answer(w *write, r *history.Response) {
 	creates := w.verb == "create" || w.verb == "patch" && r.ServerCode == http.StatusCreated
-	if !creates && w.verb != "delete" && (r.Code == 0 || r.Code == http.StatusTooManyRequests || r.Code >= http.StatusInternalServerError) {
-		o.failed[w.object] = true
+	switch {
+	case creates, w.verb == "delete":
+	case r.OK():
+		delete(o.failedWrites, w.object)
+	case r.Code == 0 || r.Code >= http.StatusInternalServerError:
+		o.failedWrites[w.object] = true
 	}
 	switch {
 	case w.verb == "update":
@@ -187,8 +191,8 @@ func (o *Observer) answer(w *write, r *history.Response) {
 		if w.generated && !r.OK() {
 			o.effectsOf(w.key).lost++
 		}
-		if o.staleViews && r.Object != nil {
-			o.fresh[r.Object.UID] = o.effectsOf(w.key).deleted
+		if r.Object != nil && o.viewsMayBeOld() {
+			o.fromOldView[r.Object.UID] = o.effectsOf(w.key).deleted
 		}
 		if created := r.Object; created != nil && o.live[created.Ref.String()] == nil && !o.gone[created.UID] {
 			o.unobserved[created.Ref.String()] = w.key
@@ -206,15 +210,23 @@ func (o *Observer) answer(w *write, r *history.Response) {
 			o.deletes[w.uid] = true
 		}
 		o.effectsOf(w.key).deleted++
-		if w.undoes {
+		if w.afterFailedWrite {
 			o.effectsOf(w.key).lost++
 		}
-		if before, ok := o.fresh[w.uid]; ok {
+		if before, ok := o.fromOldView[w.uid]; ok {
 			o.replaced[w.key] = append(o.replaced[w.key], before)
-			delete(o.fresh, w.uid)
+			delete(o.fromOldView, w.uid)
 		}
 	}
 }
+
+// viewsMayBeOld reports whether a fault makes caches old now, or did so until oldViewTime ago.
+func (o *Observer) viewsMayBeOld() bool {
+	return len(o.staleFaults) > 0 || o.staleViews && o.now-o.staleUntil <= oldViewTime
+}
+
+// oldViewTime is how long after the end of a fault the controllers under test may act on an old view.
+const oldViewTime = 5 * time.Second
 
 // Effects returns one fact for each object that the controllers under test (the subject) created or
 // deleted so far. Objects with generated names count together; their key ends with "*". The value of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,11 +23,11 @@ type Observer struct {
 	// if there was none.
 	LateStep string
 
-	late  int             // index of the last step whose awaited condition was not met in time; -1 if there is none
-	step  *history.Record // the record of the step that FailedStep describes; nil if no step failed
-	start history.Start
-	gone  map[types.UID]bool         // UIDs of the objects that no longer exist
-	live  map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
+	late       int             // index of the last step whose awaited condition was not met in time; -1 if there is none
+	failedStep *history.Record // the record of the step that FailedStep describes; nil if no step failed
+	start      history.Start
+	gone       map[types.UID]bool         // UIDs of the objects that no longer exist
+	live       map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
 	// unobserved has the keys of the effects of each existing object that the controllers under test
 	// created, but whose resource the history does not observe. The keys of the map are such as
 	// "secrets default/web".
@@ -35,15 +36,20 @@ type Observer struct {
 	written    []string              // resources that the controllers under test write
 	counts     map[string]*effects   // effects on each object, by a key such as "services default/web"
 	responses  map[string]*responses // the responses that counts is about, by the same key
-	// fresh has the UIDs of the existing objects that the controllers under test created after a fault
-	// in StaleViewFaults had fired. The value says how often they had deleted an object with this name.
-	fresh map[types.UID]int
-	// replaced has the values of fresh of the objects that the controllers under test deleted, by a
+	// fromOldView has the UIDs of the existing objects that the controllers under test may have created
+	// from an old view. The value says how often they had deleted an object with this name.
+	fromOldView map[types.UID]int
+	// replaced has the values of fromOldView of the objects that the controllers under test deleted, by a
 	// key such as "services default/web".
-	replaced   map[string][]int
-	staleViews bool               // true if one of the faults in StaleViewFaults fired
-	failed     map[string]bool    // the existing objects to which a write failed, other than a create or delete, by a key such as "services default/web"
-	deletes    map[types.UID]bool // UIDs of the objects that the controllers under test deleted and that still exist
+	replaced map[string][]int
+	// staleFaults has the indexes of the faults in StaleViewFaults that have fired and are not healed.
+	// staleUntil is when the last of them was healed.
+	staleFaults  map[int]bool
+	staleUntil   time.Duration
+	now          time.Duration      // the time of the last record
+	staleViews   bool               // true if one of the faults in StaleViewFaults fired
+	failedWrites map[string]bool    // the existing objects to which a write failed, other than a create or delete, by a key such as "services default/web"
+	deletes      map[types.UID]bool // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
 // write is a request that the controllers under test sent.
@@ -55,25 +61,30 @@ type write struct {
 	generated bool      // true if the name of the object to create differs between runs
 	// unobserved is true for the delete of an object in Observer.unobserved.
 	unobserved bool
-	// undoes is true for the delete of an object with a generated name after a failed write of the object.
-	undoes bool
+	// afterFailedWrite is true for the delete of an object with a generated name after a failed write of the
+	// object.
+	afterFailedWrite bool
 }
 
 // NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
-	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, failed: map[string]bool{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}, fresh: map[types.UID]int{}, replaced: map[string][]int{}}
+	return &Observer{late: -1, live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, responses: map[string]*responses{}, unobserved: map[string]string{}, failedWrites: map[string]bool{}, deletes: map[types.UID]bool{}, gone: map[types.UID]bool{}, fromOldView: map[types.UID]int{}, staleFaults: map[int]bool{}, replaced: map[string][]int{}}
 }
 
 // Observe reads the next record of the run's history, and updates the facts that End and Effects
 // return.
 func (o *Observer) Observe(r *history.Record) {
+	o.now = r.At
 	switch {
 	case r.Start != nil:
 		o.start = *r.Start
 	case r.Commit != nil:
 		o.commit(r.Commit)
 	case r.Fault != nil && r.Fault.Event == history.FaultFired && slices.Contains(StaleViewFaults, r.Fault.Name):
-		o.staleViews = true
+		o.staleViews, o.staleFaults[r.Fault.Index] = true, true
+	case r.Fault != nil && r.Fault.Event == history.FaultHealed && o.staleFaults[r.Fault.Index]:
+		o.staleUntil = r.At
+		delete(o.staleFaults, r.Fault.Index)
 	case r.Request != nil && r.Request.IsWrite():
 		o.send(r.Request)
 	case r.Response != nil && o.writes[r.Response.ID] != nil:
@@ -88,8 +99,8 @@ func (o *Observer) Observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		o.late = r.Step.Index
 		o.LateStep = fmt.Sprintf("step %d (%s)", r.Step.Index, r.Step.Detail)
-	case r.Step != nil && r.Step.Event == history.StepFailed && o.step == nil:
-		o.step = r
+	case r.Step != nil && r.Step.Event == history.StepFailed && o.failedStep == nil:
+		o.failedStep = r
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
 }
@@ -104,7 +115,7 @@ func (o *Observer) commit(c *history.Commit) {
 		return
 	}
 	delete(o.live, key)
-	delete(o.failed, key)
+	delete(o.failedWrites, key)
 	o.gone[c.Object.UID] = true
 	if !o.deletes[c.Object.UID] {
 		o.effectsOf(stableKey(&c.Object)).lost++
@@ -118,7 +129,7 @@ func (o *Observer) commit(c *history.Commit) {
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {
-	if o.step != nil && o.step.Step.Awaited != nil && o.step.Step.Index >= lastOperation {
+	if o.failedStep != nil && o.failedStep.Step.Awaited != nil && o.failedStep.Step.Index >= lastOperation {
 		return ""
 	}
 	return o.FailedStep
@@ -127,10 +138,10 @@ func (o *Observer) Unfinished(lastOperation int) string {
 // Unmet returns the record of a failed step that awaits a condition. The condition was not met, not even
 // after all faults were healed. Unmet returns nil if there is no such step.
 func (o *Observer) Unmet() *history.Record {
-	if o.step == nil || o.step.Step.Awaited == nil || o.step.Step.Index != o.late {
+	if o.failedStep == nil || o.failedStep.Step.Awaited == nil || o.failedStep.Step.Index != o.late {
 		return nil
 	}
-	return o.step
+	return o.failedStep
 }
 
 // Conditions returns the conditions in the status of an existing object, such as "Ready=False

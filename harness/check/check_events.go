@@ -25,12 +25,12 @@ import (
 // although it had several occasions; see missingEvents.
 var eventsCheck = Check{
 	ID:               "events",
-	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. An event with the reason FailedCreate, FailedDelete, ReplicaSetCreateError, FailedToCreateEndpoint or FailedToUpdateEndpoint follows such a request of the process that failed. It has the type Warning. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
+	Guarantee:        "An event with the reason SuccessfulCreate, SuccessfulDelete or ScalingReplicaSet describes a write of the process that the API server has accepted. It has the type Normal. An event with the reason FailedCreate, FailedDelete, ReplicaSetCreateError, FailedToCreateEndpoint or FailedToUpdateEndpoint follows a create, delete or update of the process that failed. It has the type Warning. After 3 responses that demand an event with the same reason, the subject has sent at least one event with this reason.",
 	Contract:         "ReplicaSet 12, Deployment 6, 7, Endpoints 12",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	ExercisedWhen:    "The subject creates an event with one of these reasons about a ReplicaSet, ReplicationController, Deployment or Endpoints object.",
-	Ignores:          "An event about a failure, if a connection of the process failed in the 5 minutes before it. A missing event, if client-go may have dropped or delayed it: after a failed connection or a failed request for an event, after the first 20 requests about an object, during a burst of requests, or if the process was not idle afterwards.",
+	Ignores:          "An event about a failure, if a connection or a watch of the process ended in the 5 minutes before it. A missing event, if client-go may have dropped or delayed it: after a failed connection or a failed request for an event, after the first 20 requests about an object, during a burst of requests, or if the process was not idle afterwards.",
 	AllowedBehaviors: []string{"events-not-reliable"},
 	New:              newEventsChecker,
 }
@@ -117,7 +117,7 @@ func failureSubject(c *call) eventSubject {
 	case c.rollout != nil:
 		subject.about = c.rollout.uid
 	case c.serviceState != nil:
-		subject.name = aboutObject(c)
+		subject.name = c.serviceState.name.name // upstream's events about new Endpoints lack the namespace
 	}
 	return subject
 }
@@ -162,18 +162,19 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 	}
 	about, message := event.InvolvedObject, strings.TrimPrefix(event.Message+event.Note, combinedPrefix)
 	checker.missing.addSent(event.Reason, message)
-	if about.UID == "" {
+	if about.Kind == "" {
 		about = event.Regarding
 	}
 	eventType, examined := examinedKinds[event.Reason][about.Kind]
 	fails := eventType == corev1.EventTypeWarning
-	if !examined || fails && p.disconnectedAt >= m.processTime-eventDelayMax {
+	stopping := strings.Contains(message, "rate limiter") || strings.Contains(message, "context canceled") // client-go then sent no request
+	if !examined || fails && (stopping || p.disconnectedAt >= m.processTime-eventDelayMax) {
 		return
 	}
 	checker.exercised++
 	var expected string
 	if fails {
-		expected = checker.expectedFailure(p, about.UID, event.Reason, r.Namespace+"/"+about.Name)
+		expected = checker.expectedFailure(m, p, event.Reason, about.UID, about.Name)
 	} else {
 		expected = checker.expected(p, about.UID, event.Reason, message)
 	}
@@ -204,7 +205,7 @@ var examinedKinds = map[string]map[string]string{
 
 // expectedFailure says what the check expected instead of an event about a failure. It returns "" if a
 // failed write of the process explains the event. The event is about the object with this UID and name.
-func (checker *eventsChecker) expectedFailure(p *process, about types.UID, reason, name string) string {
+func (checker *eventsChecker) expectedFailure(m *Model, p *process, reason string, about types.UID, name string) string {
 	subject := eventSubject{reason: reason}
 	switch reason {
 	case createFailedReason, setFailedReason:
@@ -212,10 +213,19 @@ func (checker *eventsChecker) expectedFailure(p *process, about types.UID, reaso
 	case createEndpointsReason, updateEndpointsReason:
 		subject.name = name
 	}
-	if _, ok := checker.written[p][subject]; !ok {
-		return "a failed request of the process, such as a create or delete, before the event"
+	if at, ok := checker.written[p][subject]; !ok || m.now-at > eventDelayMax {
+		return failedRequests[reason] + " of the process before the event"
 	}
 	return ""
+}
+
+// failedRequests says in words which failed requests the events with each reason are about.
+var failedRequests = map[string]string{
+	createFailedReason:    "a failed create of a pod of the object",
+	deleteFailedReason:    "a failed delete of a pod",
+	setFailedReason:       "a failed create of a ReplicaSet of the object",
+	createEndpointsReason: "a failed create of the Endpoints",
+	updateEndpointsReason: "a failed update of the Endpoints",
 }
 
 // expected says what the check expected instead of an event. It returns "" if an accepted write of the

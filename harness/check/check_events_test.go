@@ -146,6 +146,7 @@ func TestEventsAboutFailures(t *testing.T) {
 		h.create(rs).answered(500)
 		return rs
 	}
+	newEndpoints := &history.Object{Ref: history.Ref{Name: "web"}} // upstream's event names Endpoints without a UID and a namespace
 	runTestCases(t, "events", []testCase{
 		{name: "reports a refused pod", want: Pass, build: func(h *historyBuilder) {
 			h.emit(kube.ReplicaSet, refused(h), "Warning", "FailedCreate", "Error creating: no")
@@ -191,12 +192,25 @@ func TestEventsAboutFailures(t *testing.T) {
 		{name: "reports refused Endpoints", want: Pass, build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.publish("web", fields{}).answered(500)
-			h.emit(kube.Endpoints, h.find("web"), "Warning", "FailedToCreateEndpoint", "no")
+			h.emit(kube.Endpoints, newEndpoints, "Warning", "FailedToCreateEndpoint", "no")
+		}},
+		{name: "reports refused Endpoints as normal", want: Fail, evidence: "the event FailedToCreateEndpoint (Normal)", build: func(h *historyBuilder) {
+			h.service("web", nil)
+			h.publish("web", fields{}).answered(500)
+			h.emit(kube.Endpoints, newEndpoints, "Normal", "FailedToCreateEndpoint", "no")
+		}},
+		{name: "reports a refused pod ten minutes later", want: Fail, evidence: "FailedCreate", build: func(h *historyBuilder) {
+			rs := refused(h)
+			h.wait(10 * time.Minute)
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedCreate", "Error creating: no")
+		}},
+		{name: "could not send a request before the end", want: NotExercised, build: func(h *historyBuilder) {
+			h.emit(kube.ReplicaSet, deliveredReplicaSet(h, 1), "Warning", "FailedCreate", "Error creating: client rate limiter Wait returned an error: context canceled")
 		}},
 		{name: "reports a create of Endpoints instead of an update", want: Fail, evidence: "FailedToUpdateEndpoint", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.publish("web", fields{}).answered(500)
-			h.emit(kube.Endpoints, h.find("web"), "Warning", "FailedToUpdateEndpoint", "no")
+			h.emit(kube.Endpoints, newEndpoints, "Warning", "FailedToUpdateEndpoint", "no")
 		}},
 	})
 }

@@ -17,7 +17,8 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 
 // pendingDeploymentWith is like pendingDeployment, but counts only newSet as the new ReplicaSet.
 // Other ReplicaSets with the Deployment's template then count as old ones. If newSet is nil, all
-// ReplicaSets with this template count as new, except younger ones that the Deployment has adopted.
+// ReplicaSets with this template count as new. If the Deployment has adopted one of them, only the oldest
+// counts.
 func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *objects.Owner, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -33,7 +34,7 @@ func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *obj
 	current, _ := splitByTemplate(d, sets)
 	oldest := oldestOf(current, d.Template)
 	current = slices.DeleteFunc(current, func(set *objects.Owner) bool {
-		return newSet != nil && set != newSet || set != oldest && state.reassigned[set.UID]
+		return newSet != nil && set != newSet || set != oldest && (state.reassigned[set.UID] || state.reassigned[oldest.UID])
 	})
 	old := slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return slices.Contains(current, set) })
 	if d.Paused {

@@ -184,7 +184,7 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 }
 
 // errNotStarted means that a run has no result because it ended with an error before a fault fired.
-var errNotStarted = errors.New("the run could not start")
+var errNotStarted = errors.New("the run ended before its fault")
 
 // failedStartsMax is the number of consecutive failed starts after which the search ends with an
 // error. After fewer failed starts, the search continues, because the reason may be temporary.
@@ -281,20 +281,32 @@ type runObserver struct {
 	fired      map[int]bool // by the index of a fault in the scenario: true if the fault fired
 	failedStep string       // the last step that failed, as text; empty if none did
 	late       bool         // true if a step was late, which ends the faults
-	// next is the index of the first step that began after the first fault had fired. It is -1 if there
-	// is none.
+	// begun is the index of the last step that began before the first fault fired, and begunAt is when it
+	// began.
+	begun   int
+	begunAt time.Duration
+	// next is the index of the first step whose operation may have followed the first fault. It is -1 if
+	// there is none.
 	next int
 }
 
 func newRunObserver() *runObserver { return &runObserver{fired: map[int]bool{}, next: -1} }
+
+// operationTime is the maximum time between the record of a step and its operation.
+const operationTime = 250 * time.Millisecond
 
 // observe reads the next record of the run's history. If the record says that a fault fired or that
 // a step failed, observe stores this in w.
 func (w *runObserver) observe(r *history.Record) {
 	switch {
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+		if len(w.fired) == 0 && w.begunAt > 0 && r.At-w.begunAt <= operationTime {
+			w.next = w.begun
+		}
 		w.fired[r.Fault.Index] = true
-	case r.Step != nil && r.Step.Event == history.StepBegun && len(w.fired) > 0 && w.next < 0:
+	case r.Step != nil && r.Step.Event == history.StepBegun && len(w.fired) == 0:
+		w.begun, w.begunAt = r.Step.Index, r.At
+	case r.Step != nil && r.Step.Event == history.StepBegun && w.next < 0:
 		w.next = r.Step.Index
 	case r.Step != nil && r.Step.Event == history.StepLate:
 		w.late = true
@@ -303,7 +315,7 @@ func (w *runObserver) observe(r *history.Record) {
 	}
 }
 
-// overtakes reports whether the user carried out an operation after the first fault had fired. The
+// overtakes reports whether the user may have carried out an operation after the first fault had fired. The
 // operation may then have come before the subject had carried out the previous one.
 func (w *runObserver) overtakes(s *scenario.Scenario) bool {
 	return w.next >= 0 && slices.ContainsFunc(s.Workload[min(w.next, len(s.Workload)):], func(step scenario.Step) bool { return step.Operation != nil })
