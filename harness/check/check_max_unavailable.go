@@ -22,7 +22,7 @@ var maxUnavailableCheck = Check{
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
-	ExercisedWhen:    "A rolling update scales a ReplicaSet down.",
+	ExercisedWhen:    "A rolling update scales a ReplicaSet down so far that it loses available pods. Or it scales an old one down, and no ReplicaSet has more available pods than spec.replicas.",
 	AllowedBehaviors: []string{"external-disruptions", "template-and-replicas-together", "undeletable-pods", "writes-from-one-snapshot"},
 	New:              newMaxUnavailableChecker,
 }

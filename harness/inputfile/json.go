@@ -117,10 +117,11 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 		return path + ":" + match[1], strings.TrimPrefix(reason, match[0])
 	}
 	if match := unknownPattern.FindStringSubmatch(reason); match != nil {
-		reason += nearest.Suggestion(match[1], fieldsOf(reflect.TypeOf(into), map[reflect.Type]bool{}))
+		fields := slices.DeleteFunc(fieldsOf(reflect.TypeOf(into), map[reflect.Type]bool{}), func(name string) bool { return name == match[1] })
+		reason += nearest.Suggestion(match[1], fields)
 		key := regexp.MustCompile(`(?m)^[\s-]*["']?(` + regexp.QuoteMeta(match[1]) + `)["']?\s*:`)
-		if at := key.FindSubmatchIndex(text); at != nil {
-			return pointTo(path, text, at[2]), reason
+		if at := key.FindAllSubmatchIndex(text, 2); len(at) == 1 { // with two fields of this name, the place is not certain
+			return pointTo(path, text, at[0][2]), reason
 		}
 	}
 	offset := -1

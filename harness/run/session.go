@@ -367,8 +367,8 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 	if s.Environment == nil {
 		return nil
 	}
-	if runErr != nil && ctx.Err() == nil && !errors.Is(runErr, errInterrupted) {
-		s.exportLogs(ctx)
+	if runErr != nil && !errors.Is(ctx.Err(), context.Canceled) && !errors.Is(runErr, errInterrupted) {
+		s.exportLogs(context.WithoutCancel(ctx))
 	}
 	if runErr != nil && s.Environment.Recorder != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: history.SourceRun, Detail: runErr.Error()}})

@@ -23,10 +23,19 @@ type nodeEncoder interface {
 }
 
 // WorkloadHash returns a hash of the steps of the workload and the number of nodes. They determine the
-// objects at the end of a run without faults. WorkloadHash ignores the field operator, which a subject file
-// may change. The hash has 16 hexadecimal digits.
+// objects at the end of a run without faults. WorkloadHash ignores times, and the field operator, which a
+// subject file may change. The hash has 16 hexadecimal digits.
 func (s *Scenario) WorkloadHash() string {
-	text := write(mapping{{name: "nodes", value: &node{value: s.Cluster.Nodes}}, {name: "workload", value: encode(reflect.ValueOf(s.Workload))}})
+	steps := slices.Clone(s.Workload)
+	for i := range steps {
+		steps[i].After = 0
+		if steps[i].Await != nil {
+			await := *steps[i].Await
+			await.Within = 0
+			steps[i].Await = &await
+		}
+	}
+	text := write(mapping{{name: "nodes", value: &node{value: s.Cluster.Nodes}}, {name: "workload", value: encode(reflect.ValueOf(steps))}})
 	sum := sha256.Sum256(text)
 	return fmt.Sprintf("%x", sum[:8])
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -72,30 +73,32 @@ func (v *validator) stepOrder(path string, fault Fault) {
 	}
 }
 
-// namespacesOfCluster are the names of the namespaces that exist in every cluster before a workload.
+// namespacesOfCluster has the names of the namespaces that exist in every cluster before a workload.
 // The last one is that of the workload.
 var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", "gauntlet"}
 
-// existing reports an error for each step that creates an object that every cluster has.
+// existing reports an error for each step that creates a namespace that every cluster has.
 func (v *validator) existing() {
-	nodes := make([]string, v.scenario.Cluster.Nodes)
-	for i := range nodes {
-		nodes[i] = fmt.Sprintf("node-%d", i)
-	}
-	exist := map[Kind][]string{"Namespace": namespacesOfCluster, "Node": nodes}
 	for i := range v.scenario.Workload {
-		if create, ok := v.scenario.Workload[i].Operation.(*Create); ok {
-			v.check(!slices.Contains(exist[create.Kind], create.Name), stepPath(i)+".create.name", "found %s, which exists before the workload; use another name", create.Target)
+		if create, ok := v.scenario.Workload[i].Operation.(*Create); ok && create.Kind == "Namespace" && create.kubeKind().GVR.Group == "" {
+			v.check(!slices.Contains(namespacesOfCluster, create.Name), stepPath(i)+".create.name", "found %s, which exists before the workload; use another name", create.Target)
 		}
 	}
 }
 
-// conditions reports an error for each await of a condition with a status that no condition has.
+// conditions reports an error for each await of a condition with a wrong status, such as Maybe. A custom resource may have conditions of any form.
 func (v *validator) conditions() {
 	expected := []string{"True", "False", "Unknown"}
 	for i := range v.scenario.Workload {
 		await := v.scenario.Workload[i].Await
 		if await == nil || !await.Until.IsFieldCondition() {
+			continue
+		}
+		kind := await.Kind
+		if target, ok := v.scenario.Workload[i].Target(); kind == "" && ok {
+			kind = target.Kind
+		}
+		if _, builtIn := kube.Named(string(kind)); !builtIn {
 			continue
 		}
 		condition, err := await.Until.FieldCondition()

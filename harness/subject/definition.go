@@ -25,7 +25,7 @@ import (
 // Definition describes a program whose flags differ from those of kube-controller-manager, such
 // as an operator. Its replicas run as local processes.
 //
-// The elements of Args and the values of Env are Go templates. They may use the fields of [Values],
+// The elements of Args and the values of Env are Go templates. Their only actions are the fields of [Values],
 // such as {{.Kubeconfig}}.
 type Definition struct {
 	// Executable is the path of the program, which gauntlet runs as a local process for each

@@ -134,7 +134,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return code, &unfinishedError{err}
 	}
 	if outcome.FailedStarts > 0 {
-		return code, &unfinishedError{fmt.Errorf("%d runs could not start, so that their places have no result; run the same command to try them again", outcome.FailedStarts)}
+		return code, &unfinishedError{fmt.Errorf("%d runs ended before their faults, so that their places have no result; run the same command to try them again", outcome.FailedStarts)}
 	}
 	if !outcome.Complete {
 		fmt.Fprintln(cmd.OutOrStdout(), "the time of --budget is used up; run the same command to continue the search")

@@ -90,9 +90,13 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	o.Progress(s.plan.String())
 	err = s.try(ctx, singles(s.plan.Places))
-	if err == nil && s.goesOn(ctx) && s.failedStarts == 0 {
+	if err == nil && s.goesOn(ctx) {
 		s.pairs = newPairPlan(s.plan.Places, s.results)
-		o.Progress("every place (write or watch event) was tried alone\n" + s.pairs.String())
+		tried := "every place (write or watch event) was tried alone"
+		if s.failedStarts > 0 {
+			tried += fmt.Sprintf("; places without a result: %d, because their runs ended before the fault", s.failedStarts)
+		}
+		o.Progress(tried + "\n" + s.pairs.String())
 		err = s.try(ctx, s.pairs.trials)
 	}
 	return s.outcome(), err

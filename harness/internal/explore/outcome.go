@@ -26,7 +26,8 @@ type Outcome struct {
 	// Pairs says how many pairs of places there are, how many were pruned, and for which reasons.
 	// It is empty until every place has been tried alone.
 	Pairs string
-	// FailedStarts counts the runs with faults that could not start. Their places have no result.
+	// FailedStarts counts the runs that could not start, or were aborted before a fault fired. Their
+	// places have no result.
 	FailedStarts int
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool

@@ -222,8 +222,8 @@ func parseResult(line []byte) (result, error) {
 	if r.Seconds < 0 {
 		return r, fmt.Errorf("field seconds: found %g; expected 0 or more", r.Seconds)
 	}
-	if r.kept() && r.Directory == "" {
-		return r, errors.New("field directory: found no value; expected the directory of the failed run")
+	if (r.failed() || r.kept() && r.Fired) && r.Directory == "" {
+		return r, errors.New("field directory: found no value; expected the directory of the run")
 	}
 	return r, nil
 }

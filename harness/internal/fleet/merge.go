@@ -79,10 +79,7 @@ func parseCampaign(name string, content []byte) (Campaign, error) {
 // noCampaign returns the error about a store without the named campaign. The error lists the campaigns
 // that the store has.
 func noCampaign(ctx context.Context, store Store, name string) error {
-	names, err := store.List(ctx, "")
-	if err != nil {
-		return err
-	}
+	names, _ := store.List(ctx, "") // after an error, the message lists no campaigns
 	var known []string
 	for _, file := range names {
 		if path.Base(file) == campaignName {
