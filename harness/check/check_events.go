@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -92,8 +93,8 @@ func (checker *eventsChecker) Observe(m *Model, r *history.Record) {
 func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 	var subject eventSubject
 	switch {
-	case !c.response.OK() && failureReason(c.call) == "":
-		return
+	case !c.response.OK() && (failureReason(c.call) == "" || c.verb == callDeletePod && c.response.Code == http.StatusNotFound):
+		return // no event follows; a pod that does not exist needs no delete
 	case !c.response.OK():
 		subject = failureSubject(c.call)
 	case c.verb == callCreatePod && c.response.Object != nil:
@@ -112,7 +113,7 @@ func (checker *eventsChecker) remember(m *Model, c *answeredCall) {
 func failureSubject(c *call) eventSubject {
 	subject := eventSubject{reason: failureReason(c)}
 	switch {
-	case c.verb == callCreatePod:
+	case c.ownerState != nil:
 		subject.about = c.ownerState.uid
 	case c.rollout != nil:
 		subject.about = c.rollout.uid
@@ -206,17 +207,19 @@ var examinedKinds = map[string]map[string]string{
 // expectedFailure says what the check expected instead of an event about a failure. It returns "" if a
 // failed write of the process explains the event. The event is about the object with this UID and name.
 func (checker *eventsChecker) expectedFailure(m *Model, p *process, reason string, about types.UID, name string) string {
-	subject := eventSubject{reason: reason}
+	subjects := []eventSubject{{reason: reason, about: about}}
 	switch reason {
-	case createFailedReason, setFailedReason:
-		subject.about = about
+	case deleteFailedReason:
+		subjects = append(subjects, eventSubject{reason: reason}) // the owner of the pod may be unknown
 	case createEndpointsReason, updateEndpointsReason:
-		subject.name = name
+		subjects = []eventSubject{{reason: reason, name: name}}
 	}
-	if at, ok := checker.written[p][subject]; !ok || m.now-at > eventDelayMax {
-		return failedRequests[reason] + " of the process before the event"
+	for _, subject := range subjects {
+		if at, ok := checker.written[p][subject]; ok && m.now-at <= eventDelayMax {
+			return ""
+		}
 	}
-	return ""
+	return failedRequests[reason] + " of the process before the event"
 }
 
 // failedRequests says in words which failed requests the events with each reason are about.

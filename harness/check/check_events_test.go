@@ -174,6 +174,18 @@ func TestEventsAboutFailures(t *testing.T) {
 			h.delete(h.running(rs, 2)[0]).answered(500)
 			h.emit(kube.ReplicaSet, rs, "Warning", "FailedDelete", "Error deleting: no")
 		}},
+		{name: "reports a delete of a pod that does not exist", want: Fail, evidence: "FailedDelete", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.delete(h.running(rs, 2)[0]).answered(404)
+			h.emit(kube.ReplicaSet, rs, "Warning", "FailedDelete", "Error deleting: not found")
+		}},
+		{name: "reports a refused delete of another ReplicaSet", want: Fail, evidence: "FailedDelete", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 1)
+			h.delete(h.running(rs, 2)[0]).answered(500)
+			other := *rs
+			other.UID = "other"
+			h.emit(kube.ReplicaSet, &other, "Warning", "FailedDelete", "Error deleting: no")
+		}},
 		{name: "reports a successful delete as refused", want: Fail, evidence: "FailedDelete", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.delete(h.running(rs, 2)[0]).answered(200)
