@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -93,7 +94,7 @@ func (t *target) decodeRequest(in encoding, data []byte) (runtime.Object, error)
 	if in != jsonEncoding || !runtime.IsMissingKind(err) && !runtime.IsMissingVersion(err) {
 		return obj, err
 	}
-	if kind, ok := builtInKinds[t.resource]; ok && hasKindOfResource(t.subresource) {
+	if kind, ok := builtInKinds()[t.resource]; ok && history.HasKindOfResource(t.subresource) {
 		obj, _, err = codecs[in].Decode(data, &kind, nil)
 		return obj, err
 	}
@@ -104,9 +105,7 @@ func (t *target) decodeRequest(in encoding, data []byte) (runtime.Object, error)
 
 // builtInKinds maps the name of each resource that client-go knows to its kind. A name contains the API
 // group, such as "replicasets.apps".
-var builtInKinds = newBuiltInKinds()
-
-func newBuiltInKinds() map[string]schema.GroupVersionKind {
+var builtInKinds = sync.OnceValue(func() map[string]schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{}
 	versions := clientscheme.Scheme.PrioritizedVersionsAllGroups()
 	slices.Reverse(versions) // the preferred version comes last, and replaces the others
@@ -117,7 +116,7 @@ func newBuiltInKinds() map[string]schema.GroupVersionKind {
 		}
 	}
 	return kinds
-}
+})
 
 // project returns the part of an object that the history stores. For resources whose objects can
 // contain credentials, such as Secrets, it omits the body and the annotations.

@@ -343,7 +343,7 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 
 // storeOwner stores the owner of the object in a response, for [Interceptor.Controller].
 func (x *exchange) storeOwner(object *history.Object) {
-	if hasKindOfResource(x.target.subresource) {
+	if history.HasKindOfResource(x.target.subresource) {
 		x.owners.set(object)
 	}
 }

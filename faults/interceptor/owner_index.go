@@ -49,7 +49,7 @@ func (i *ownerIndex) remove(object *history.Object) {
 // If the request contains the object, Controller reads its controllerRef. Otherwise Controller
 // uses the version of the object that the controller under test received last.
 func (i *Interceptor) Controller(request *history.Request) *history.Owner {
-	if request.Object != nil && hasKindOfResource(request.Subresource) {
+	if request.Object != nil && history.HasKindOfResource(request.Subresource) {
 		return request.Object.ControllerRef()
 	}
 	i.owners.mu.RLock()
@@ -60,7 +60,3 @@ func (i *Interceptor) Controller(request *history.Request) *history.Owner {
 	}
 	return &owner
 }
-
-// hasKindOfResource reports whether the objects of a subresource have the kind of the resource itself. The
-// subresource scale, for example, has objects of the kind Scale, without the owners of the scaled object.
-func hasKindOfResource(subresource string) bool { return subresource == "" || subresource == "status" }

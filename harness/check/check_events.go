@@ -166,10 +166,13 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 	if about.Kind == "" {
 		about = event.Regarding
 	}
-	eventType, examined := examinedKinds[event.Reason][about.Kind]
-	fails := eventType == corev1.EventTypeWarning
+	eventType := corev1.EventTypeNormal
+	_, fails := failedRequests[event.Reason]
+	if fails {
+		eventType = corev1.EventTypeWarning
+	}
 	stopping := strings.Contains(message, "rate limiter") || strings.Contains(message, "context canceled") // client-go then sent no request
-	if !examined || fails && (stopping || p.disconnectedAt >= m.processTime-eventDelayMax) {
+	if !examinedKinds[event.Reason][about.Kind] || fails && (stopping || p.disconnectedAt >= m.processTime-eventDelayMax) {
 		return
 	}
 	checker.exercised++
@@ -191,17 +194,16 @@ func (checker *eventsChecker) examine(m *Model, p *process, r *history.Request) 
 	})
 }
 
-// examinedKinds contains the kinds about which controllers emit events with each reason, and the type of
-// the events.
-var examinedKinds = map[string]map[string]string{
-	podCreatedReason:      {kube.ReplicaSet: corev1.EventTypeNormal, kube.ReplicationController: corev1.EventTypeNormal},
-	podDeletedReason:      {kube.ReplicaSet: corev1.EventTypeNormal, kube.ReplicationController: corev1.EventTypeNormal},
-	scaledReason:          {kube.Deployment: corev1.EventTypeNormal},
-	createFailedReason:    {kube.ReplicaSet: corev1.EventTypeWarning, kube.ReplicationController: corev1.EventTypeWarning},
-	deleteFailedReason:    {kube.ReplicaSet: corev1.EventTypeWarning, kube.ReplicationController: corev1.EventTypeWarning},
-	setFailedReason:       {kube.Deployment: corev1.EventTypeWarning},
-	createEndpointsReason: {kube.Endpoints: corev1.EventTypeWarning},
-	updateEndpointsReason: {kube.Endpoints: corev1.EventTypeWarning},
+// examinedKinds contains the kinds about which controllers emit events with each reason.
+var examinedKinds = map[string]map[string]bool{
+	podCreatedReason:      {kube.ReplicaSet: true, kube.ReplicationController: true},
+	podDeletedReason:      {kube.ReplicaSet: true, kube.ReplicationController: true},
+	scaledReason:          {kube.Deployment: true},
+	createFailedReason:    {kube.ReplicaSet: true, kube.ReplicationController: true},
+	deleteFailedReason:    {kube.ReplicaSet: true, kube.ReplicationController: true},
+	setFailedReason:       {kube.Deployment: true},
+	createEndpointsReason: {kube.Endpoints: true},
+	updateEndpointsReason: {kube.Endpoints: true},
 }
 
 // expectedFailure says what the check expected instead of an event about a failure. It returns "" if a

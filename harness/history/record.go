@@ -374,3 +374,7 @@ type Stall struct {
 // End is the last record of a history if Start.Ends is true. If that record is missing, other
 // records may be missing at the end of the file too.
 type End struct{}
+
+// HasKindOfResource reports whether the objects of a subresource have the kind of the resource itself. The
+// subresource scale, for example, has objects of the kind Scale, without the owners of the scaled object.
+func HasKindOfResource(subresource string) bool { return subresource == "" || subresource == "status" }

@@ -63,8 +63,8 @@ type Options struct {
 	Budget time.Duration
 	Clock  clock.PassiveClock
 	// Start runs the scenario s once, and creates the run directory in out. It returns the report
-	// of the run, or nil and an error if the run could not start. It returns both if the run was aborted. It calls onRecord with each
-	// record of the run's history. The checks compare the run with the baseline b, unless b is nil.
+	// of the run, or nil and an error if the run could not start. It returns both if the run was
+	// aborted. It calls onRecord with each record of the run's history. The checks compare the run with the baseline b, unless b is nil.
 	Start func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error)
 	// Progress receives messages about the progress of the search.
 	Progress func(message string)

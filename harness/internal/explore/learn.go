@@ -291,7 +291,7 @@ func (l *learner) answer(r *history.Response) {
 		w.Committed = w.count(l.committed)
 	}
 	if r.Object != nil && !w.Refused {
-		if w.Subresource == "" || w.Subresource == "status" { // other subresources have objects of another kind
+		if history.HasKindOfResource(w.Subresource) {
 			l.known.set(r.Object)
 		}
 		if r.Object.Name != "" {
