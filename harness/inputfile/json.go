@@ -192,7 +192,7 @@ var jsonExpectations = []struct{ place, expected string }{
 
 // yamlReasons has, for the errors of YAML packages, what was found and expected.
 var yamlReasons = []struct{ pattern, reason string }{
-	{`did not find expected node content`, "found a character at which no value begins; expected a value, or a text in quotes"},
+	{`did not find expected node content`, "found a character at which no value begins; expected a value, a text in quotes, or the end of an open bracket or brace"},
 	{`did not find expected ',' or '\]'`, "found no end of the list in brackets; expected ',' or ']'"},
 	{`did not find expected ',' or '\}'`, "found no end of the mapping in braces; expected ',' or '}'"},
 	{`did not find expected key`, "found a line that is no field; expected the indentation of the fields beside it, and a space after each colon"},

@@ -158,15 +158,28 @@ func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, 
 // kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
 // result has the storage version.
 func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error) {
-	spec := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
-		return value
+	var read struct {
+		Spec struct {
+			Group string `json:"group"`
+			Scope string `json:"scope"`
+			Names struct {
+				Kind   string `json:"kind"`
+				Plural string `json:"plural"`
+			} `json:"names"`
+			Versions []struct {
+				Name    string `json:"name"`
+				Storage bool   `json:"storage"`
+			} `json:"versions"`
+		} `json:"spec"`
 	}
-	kind := scenario.ExternalKind{Kind: spec("names", "kind"), Plural: spec("names", "plural"), ClusterScoped: spec("scope") == "Cluster"}
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, version := range versions {
-		if fields, ok := version.(map[string]any); ok && fields["storage"] == true {
-			kind.APIVersion = fmt.Sprintf("%s/%s", spec("group"), fields["name"])
+	if err := decode(definition, &read); err != nil {
+		return scenario.ExternalKind{}, err
+	}
+	spec := read.Spec
+	kind := scenario.ExternalKind{Kind: spec.Names.Kind, Plural: spec.Names.Plural, ClusterScoped: spec.Scope == "Cluster"}
+	for _, version := range spec.Versions {
+		if version.Storage {
+			kind.APIVersion = spec.Group + "/" + version.Name
 		}
 	}
 	if kind.APIVersion == "" || kind.Kind == "" || kind.Plural == "" {

@@ -397,6 +397,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"name of a Namespace", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}\n", `Namespace a.b: metadata.name: found "a.b"; expected a DNS label`},
 		{"name of a role", role + "metadata: {name: 'System:A_b'}\n", ""},
 		{"slash in the name of a role", role + "metadata: {name: a/b}\n", `ClusterRole a/b: metadata.name: found "a/b"; expected a name other than . and .., without / and %`},
+		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: found number at spec.names.kind; expected a text"},
 		{"rules as text", role + "metadata: {name: a}\nrules: x\n", "ClusterRole a: found string at rules; expected a list"},
 		{"Secret with text", secret + "data: {x: '%%%'}\n", "Secret a: data.x: found a text that is not base64; expected base64"},
 		{"Secret with base64", secret + "data: {x: YWJj, y: ''}\n", ""},

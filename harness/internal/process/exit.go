@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -118,8 +120,13 @@ const (
 	lineBytesMax = 500 // number of bytes per line; a Go panic can print kilobytes in one line
 )
 
+// reasonPattern matches the line in which a Go program says why it ends. The stacks of goroutines
+// follow this line. The last alternative is a fatal line of klog.
+var reasonPattern = regexp.MustCompile(`^(panic: |fatal error: |F\d{4} )`)
+
 // lastLines returns the last lines of data that are not blank, at most [tailLinesMax]. It
-// truncates each line to [lineBytesMax] bytes.
+// truncates each line to [lineBytesMax] bytes. If these lines lack the reason for
+// the stacks of a Go program, the result begins with the last line that matches [reasonPattern].
 func lastLines(data []byte) string {
 	var lines []string
 	for line := range bytes.Lines(data) {
@@ -132,5 +139,13 @@ func lastLines(data []byte) string {
 		}
 		lines = append(lines, strings.ToValidUTF8(string(line), "?"))
 	}
-	return strings.Join(lines[max(0, len(lines)-tailLinesMax):], "\n")
+	first := max(0, len(lines)-tailLinesMax)
+	if !slices.ContainsFunc(lines[first:], reasonPattern.MatchString) {
+		for i, line := range lines[:first] {
+			if reasonPattern.MatchString(line) {
+				first = i
+			}
+		}
+	}
+	return strings.Join(lines[first:min(len(lines), first+tailLinesMax)], "\n")
 }

@@ -204,6 +204,22 @@ func TestLastLinesIsBounded(t *testing.T) {
 	}
 }
 
+func TestLastLinesBeginWithTheReasonOfAStack(t *testing.T) {
+	stack := strings.Repeat("goroutine 7 [select]:\n\tmain.go:7\n", 20)
+	for _, tc := range []struct{ name, data, first string }{
+		{"panic", "I1130 begin\npanic: nil map\n" + stack, "panic: nil map"},
+		{"fatal error of Go", "I1130 begin\nfatal error: all goroutines are asleep\n" + stack, "fatal error: all goroutines are asleep"},
+		{"fatal line of klog", "I1130 begin\nF1130 12:00:00.1 7 main.go:7] no lease\n" + stack, "F1130 12:00:00.1 7 main.go:7] no lease"},
+		{"two panics", "panic: first\n" + stack + "panic: second\n" + stack, "panic: second"},
+		{"a short stack", "I1130 begin\npanic: nil map\ngoroutine 7 [select]:\n", "I1130 begin"},
+	} {
+		lines := strings.Split(lastLines([]byte(tc.data)), "\n")
+		if lines[0] != tc.first || len(lines) > tailLinesMax {
+			t.Errorf("%s: lastLines returned %d lines that start with %q, want %q", tc.name, len(lines), lines[0], tc.first)
+		}
+	}
+}
+
 // isStopped reports whether a process is stopped, as after SIGSTOP.
 func isStopped(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -78,12 +78,16 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 // first module that it can download.
 func moduleContaining(ctx context.Context, name, version string) (downloadedModule, error) {
 	var errs []error
+	reasons := map[string]bool{}
 	for prefix := name; prefix != "." && prefix != "/"; prefix = path.Dir(prefix) {
 		found, err := downloadModule(ctx, prefix, version)
 		if err == nil {
 			return found, nil
 		}
-		errs = append(errs, err)
+		if reason := errors.Unwrap(err).Error(); !reasons[reason] { // a proxy often has the same reason for each path
+			reasons[reason] = true
+			errs = append(errs, err)
+		}
 		if ctx.Err() != nil || !strings.Contains(path.Dir(prefix), "/") {
 			break // no module has only a host name as its path
 		}

@@ -70,3 +70,16 @@ func TestRequireNestedRejectsInvalidFile(t *testing.T) {
 		t.Errorf("got error %v, want one with go.mod:1", err)
 	}
 }
+
+func TestDownloadReason(t *testing.T) {
+	for text, want := range map[string]string{
+		"module example.com/a: not found":   "not found",
+		"example.com/a@v1: invalid version": "invalid version",
+		"example.com/a@v1: reading https://proxy/example.com/a/@v/v1.info: 404 Not Found\n\tserver response: none": "https://proxy: 404 Not Found server response: none",
+		"no space left on device": "no space left on device",
+	} {
+		if got := downloadReason("example.com/a", "v1", text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

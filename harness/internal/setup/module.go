@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -88,7 +89,7 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	var found downloadedModule
 	switch decodeErr := json.Unmarshal([]byte(text), &found); {
 	case found.Error != "":
-		err = errors.New(strings.TrimPrefix(strings.TrimPrefix(found.Error, "module "), path+": "))
+		err = errors.New(downloadReason(path, version, found.Error))
 	case err == nil && decodeErr != nil:
 		err = fmt.Errorf("reading the output of `go mod download -json`: %w", decodeErr)
 	}
@@ -96,6 +97,19 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 		return downloadedModule{}, fmt.Errorf("downloading module %s %s: %w", path, version, err)
 	}
 	return found, nil
+}
+
+// proxyPattern matches the beginning of what the go command says about a failed request to a module proxy.
+var proxyPattern = regexp.MustCompile(`^reading (https?://[^/\s]*)\S*: `)
+
+// downloadReason returns in one line why the go command cannot download a version of a module. The
+// argument text is the error of the go command. The result names the host of a module proxy, but not the
+// module.
+func downloadReason(path, version, text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "module "), path)
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "@"+version), ": ")
+	return proxyPattern.ReplaceAllString(text, "$1: ")
 }
 
 // withStderr returns the standard error of a failed command as an error. The argument err is the error of

@@ -20,8 +20,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -164,7 +168,7 @@ func Version(kubeconfig, context string) (string, error) {
 		return "", fmt.Errorf("existing cluster: found no path /version at %s; expected the URL of a Kubernetes API server in the kubeconfig", config.Host)
 	}
 	if err != nil {
-		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, firstLine(err))
+		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, requestReason(err))
 	}
 	return found.GitVersion, nil
 }
@@ -191,9 +195,22 @@ func serverVersion(client kubernetes.Interface) (*version.Info, error) {
 	}
 }
 
-// firstLine returns an error with the first line of a message. The other lines of a message of
-// client-go are advice about credential plugins.
-func firstLine(err error) error {
+// requestReason returns why a request got no usable response, without the request's method and URL.
+// Of the messages of client-go, the result has the first line: the other lines are advice about
+// credential plugins.
+func requestReason(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	noHost, isNoHost := errors.AsType[*net.DNSError](err)
+	switch {
+	case isNoHost:
+		return fmt.Errorf("found no address of host %s; expected a host that this machine can resolve", noHost.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("connection refused; expected a running API server at this address")
+	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
+		return fmt.Errorf("no response within %v; expected an API server that this machine can reach", requestTimeout)
+	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return errors.New(line)
 }

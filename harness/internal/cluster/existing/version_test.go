@@ -1,12 +1,16 @@
 package existing
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -46,10 +50,21 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestFirstLine(t *testing.T) {
-	for text, want := range map[string]string{"a": "a", "a\nb\nc": "a"} {
-		if got := firstLine(errors.New(text)); got.Error() != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
+func TestRequestReason(t *testing.T) {
+	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://127.0.0.1:1/version", Err: err} }
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("a"), "a"},
+		{errors.New("a\nb\nc"), "a"},
+		{get(errors.New("x509: unknown authority")), "x509: unknown authority"},
+		{get(syscall.ECONNREFUSED), "connection refused; expected a running API server at this address"},
+		{get(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "nowhere", Err: "no such host"}}), "found no address of host nowhere; expected a host that this machine can resolve"},
+		{get(context.DeadlineExceeded), "no response within 15s; expected an API server that this machine can reach"},
+	} {
+		if got := requestReason(test.err); got.Error() != test.want {
+			t.Errorf("%v: got %q, want %q", test.err, got, test.want)
 		}
 	}
 }
