@@ -40,6 +40,22 @@ func TestProcessAlive(t *testing.T) {
 			h.wait(1100 * time.Millisecond)
 			died(h)
 		}},
+		{name: "exits after the response to a lease renewal came late", want: Pass, build: func(h *historyBuilder) {
+			h.holdLease()
+			h.wait(8 * time.Second)
+			h.holdLease()
+			h.wait(1500 * time.Millisecond)
+			died(h)
+		}},
+		{name: "exits after the response to a lease renewal came in time", want: Fail, evidence: "died", build: func(h *historyBuilder) {
+			h.holdLease()
+			for range 4 {
+				h.wait(2 * time.Second)
+				h.holdLease()
+			}
+			h.wait(1500 * time.Millisecond)
+			died(h)
+		}},
 		{name: "exits just after it sent a lease renewal", want: Fail, evidence: "died", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(10 * time.Second)

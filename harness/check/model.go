@@ -226,8 +226,9 @@ type process struct {
 	// leaseFailed is true in two cases, in which the leader may exit:
 	//
 	//   - A request for a lease failed with a status other than 404 and 409.
-	//   - The process ended while it awaited the response to such a request, and it was too late to
-	//     renew the lease in time (mayGiveUp).
+	//   - The process ended while it awaited the response to such a request, or before it confirmed
+	//     the response by another update of the lease. It was also too late to renew the lease in
+	//     time (mayGiveUp).
 	//
 	// leaseLost is when the last such request failed, or when the process ended.
 	leaseLost   time.Duration

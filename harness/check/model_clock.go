@@ -57,7 +57,7 @@ func (m *Model) stall(s *history.Stall) {
 	m.stalls.add(s.Process, m.now, s.Duration)
 	for name, p := range m.processes {
 		if s.Process == machine || s.Process == name {
-			p.lease.stalled += s.Duration
+			p.lease.recordStall(s.Duration)
 		}
 	}
 	for name, pauses := range m.pauses {

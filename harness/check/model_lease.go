@@ -26,6 +26,23 @@ type leaseHolder struct {
 	// stalled is how long the process got no CPU time since the last response that named it as
 	// holder. The clock of the process excludes this time.
 	stalled time.Duration
+	// confirmed is the time of the last such response that the process has certainly received, and
+	// stalledSinceConfirmed how long it got no CPU time since then. A later update of the lease
+	// confirms a response. On a busy machine, a response can arrive after the time limit of the
+	// process's client.
+	confirmed             time.Duration
+	stalledSinceConfirmed time.Duration
+}
+
+// recordStall adds a time for which the process got no CPU time.
+func (lease *leaseHolder) recordStall(lasted time.Duration) {
+	lease.stalled += lasted
+	lease.stalledSinceConfirmed += lasted
+}
+
+// confirm records that the process has received the last response that named it as the holder.
+func (lease *leaseHolder) confirm() {
+	lease.confirmed, lease.stalledSinceConfirmed = lease.since, lease.stalled
 }
 
 // expiresAt returns when the process's lease expires or was released. The time is on the clock
@@ -39,12 +56,10 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 
 // mayGiveUp reports whether, at the given time, the process may exit because it could not renew the
 // lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline, which
-// is by default two thirds of the lease duration.
-//
-// RenewDeadline also runs while the process gets no CPU time. Model.processTime excludes such
-// stalls, so the caller passes processTime + lease.stalled as the parameter at.
+// is by default two thirds of the lease duration. RenewDeadline also runs while the process gets no
+// CPU time. The argument at is a time on the clock of the process, which excludes such stalls.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
-	return lease.held && at-lease.since >= lease.duration*2/3-lag
+	return lease.held && at+lease.stalledSinceConfirmed-lease.confirmed >= lease.duration*2/3-lag
 }
 
 // leaseSpec contains the fields of a lease that name the holder and the lease's duration.
@@ -73,6 +88,7 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 	case !ok:
 	case written.Spec.HolderIdentity != "":
 		lease.identity = written.Spec.HolderIdentity
+		lease.confirm()
 	case lease.held: // the write has no holderIdentity: the process releases the lease
 		lease.held, lease.since, lease.seq = false, at, seq
 	}
@@ -83,7 +99,11 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {
+		acquired := !lease.held
 		lease.held, lease.since, lease.seq, lease.stalled = true, at, seq, 0
 		lease.duration = time.Duration(written.Spec.LeaseDurationSeconds) * time.Second
+		if acquired { // the process works as the leader only after it has received this response
+			lease.confirm()
+		}
 	}
 }

@@ -269,15 +269,17 @@ func (m *Model) endProcess(r *history.Process) {
 	}
 	p.ended = true
 	delete(m.processes, r.Name)
+	// A leader may have exited because it got no response to a request to renew its lease, or got it late.
+	late := p.lease.confirmed != p.lease.since
 	for id, c := range m.calls {
 		if c.process != p {
 			continue
 		}
 		delete(m.calls, id)
-		// A leader may have exited because this request to renew its lease got no response.
-		if at := m.processTime + p.lease.stalled; c.verb == callLease && at-c.sentAt > lag && p.lease.mayGiveUp(at) {
-			p.leaseFailed, p.leaseLost = true, m.processTime
-		}
+		late = late || c.verb == callLease && m.processTime+p.lease.stalled-c.sentAt > lag
+	}
+	if late && p.lease.mayGiveUp(m.processTime) {
+		p.leaseFailed, p.leaseLost = true, m.processTime
 	}
 	for id, s := range m.streams {
 		if s.process == p {

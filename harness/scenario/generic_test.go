@@ -273,6 +273,8 @@ func TestGenericErrors(t *testing.T) {
 		{"empty patch", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {}}\n", "x.yaml:5:49: workload[1].patch.merge: found nothing; expected the fields to change, such as spec"},
 		{"patch without merge", minimal + "  - patch: {kind: ReplicaSet, name: web}\n", "x.yaml:5:12: workload[1].patch.merge: found nothing; expected the fields to change, such as spec"},
 		{"patch of a status", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {status: {}}}\n", "x.yaml:5:58: workload[1].patch.merge.status: found the field status; remove the fields apiVersion, kind and status"},
+		{"patch of both", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {spec: {}}, status: {replicas: 1}}\n", "x.yaml:5:69: workload[1].patch.status: found the fields merge and status; expected one of them in a step"},
+		{"patch of the status of a pod", minimal + "  - create: {kind: Pod, name: one}\n  - patch: {kind: Pod, name: one, status: {phase: Failed}}\n", "x.yaml:6:43: workload[2].patch.status: found a Pod; expected another kind, because only the kubelet writes the status of a pod"},
 		{"patch of too many replicas", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: -1}}}\n", "x.yaml:5:67: workload[1].patch.merge.spec.replicas: found -1; expected a number from 0 to 20000"},
 		{"condition of another kind", widget + "    await: {until: ready}\n", `x.yaml:6:20: workload[1].await.until: found "ready"; expected gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
 		{"quiet of an object", widget + "  - await: {kind: Widget, name: w, until: quiet}\n",

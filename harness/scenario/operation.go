@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -199,22 +200,33 @@ func (r *Rollback) validate(v *validator, path string) {
 }
 
 // Patch changes fields of an object by a JSON merge patch. If a create step with count created
-// several pods, it patches all of these pods.
+// several pods, it patches all of these pods. It needs exactly one of the fields merge and status.
 type Patch struct {
 	Target
 	// Merge is the JSON merge patch: the fields to set. A field with the value null is removed.
 	// A list in the patch replaces the whole list of the object. The patch must not contain
 	// apiVersion, kind, metadata.name, metadata.namespace or status.
-	Merge Fields `yaml:"merge" format:"mergePatch" required:"true"`
+	Merge Fields `yaml:"merge,omitempty" format:"mergePatch"`
+	// Status is the JSON merge patch of the status, which the step sends to the subresource status. It
+	// does what another client would do that writes the status. The object cannot be a pod, because
+	// only its kubelet writes the status.
+	Status Fields `yaml:"status,omitempty" format:"statusPatch"`
 }
 
 func (p *Patch) String() string {
+	if len(p.Status) > 0 {
+		return fmt.Sprintf("patch the status of %s with %.200s", p.Target, inline(p.Status.encodeNode()))
+	}
 	return fmt.Sprintf("patch %s with %.200s", p.Target, inline(p.Merge.encodeNode()))
 }
 
 func (p *Patch) validate(v *validator, path string) {
-	v.check(len(p.Merge) > 0, path+".merge", "found nothing; expected the fields to change, such as spec")
+	v.check(len(p.Merge) > 0 || len(p.Status) > 0, path+".merge", "found nothing; expected the fields to change, such as spec")
+	v.check(len(p.Merge) == 0 || len(p.Status) == 0, path+".status", "found the fields merge and status; expected one of them in a step")
+	v.check(len(p.Status) == 0 || p.Kind != Pod, path+".status", "found a Pod; expected another kind, because only the kubelet writes the status of a pod")
 	v.fieldsOf(path+".merge", p.Kind, p.Merge)
+	_, err := json.Marshal(p.Status)
+	v.check(err == nil, path+".status", "%v; expected fields that JSON can represent", err)
 }
 
 // changes formats changes of labels or annotations as arguments of kubectl label, such as

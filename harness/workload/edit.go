@@ -18,8 +18,9 @@ import (
 // patch is the body and the type of a PATCH request. The request changes only the fields in the
 // body.
 type patch struct {
-	kind types.PatchType
-	body any
+	kind         types.PatchType
+	body         any
+	subresources []string // the subresource that the request changes; none for the object itself
 }
 
 // fields is a JSON object in a patch. In a JSON merge patch, a field with the value nil is
@@ -28,7 +29,7 @@ type fields map[string]any
 
 // merge returns a JSON merge patch with the given fields. The error is always nil; callers can
 // return both results directly.
-func merge(body fields) (patch, error) { return patch{types.MergePatchType, body}, nil }
+func merge(body fields) (patch, error) { return patch{kind: types.MergePatchType, body: body}, nil }
 
 // patchOf returns the patch that an operation, such as a scale, sends. It returns an error for
 // an operation that creates or deletes objects.
@@ -53,6 +54,9 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	case *scenario.Annotate:
 		return merge(fields{"metadata": fields{"annotations": mapPatch(o.Annotations, o.Remove)}})
 	case *scenario.Patch:
+		if len(o.Status) > 0 {
+			return patch{kind: types.MergePatchType, body: fields{"status": o.Status.Copy()}, subresources: []string{"status"}}, nil
+		}
 		return merge(o.Merge.Copy())
 	case *scenario.Select:
 		return selectPatch(o), nil
@@ -84,7 +88,7 @@ func selectPatch(o *scenario.Select) patch {
 	if o.Kind == scenario.ReplicationController { // the labels of the pod template must match the selector
 		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
 	}
-	return patch{types.JSONPatchType, body}
+	return patch{kind: types.JSONPatchType, body: body}
 }
 
 // configurePatch returns a merge patch with the fields that a configure operation sets.
@@ -150,7 +154,7 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 		var edited metav1.Object
 		err := u.retryUnavailable(ctx, func(bool) error {
 			return retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-				edited, err = kind.patch(ctx, name, change.kind, body)
+				edited, err = kind.patch(ctx, name, change.kind, body, change.subresources...)
 				return err
 			})
 		})

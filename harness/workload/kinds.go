@@ -25,7 +25,7 @@ type kind struct {
 	namespace string         // namespace of the objects; "" for a cluster-scoped kind
 	example   runtime.Object // an empty object of the Go type that requests for the kind return
 	create    func(context.Context, runtime.Object) (metav1.Object, error)
-	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)
+	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte, subresources ...string) (metav1.Object, error)
 	delete    func(ctx context.Context, name string, o metav1.DeleteOptions) error
 	// watch returns a ListerWatcher that delivers only the object with the given name.
 	watch func(name string) cache.ListerWatcher
@@ -145,8 +145,8 @@ func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example
 			}
 			return objects.Create(ctx, typed, metav1.CreateOptions{})
 		},
-		patch: func(ctx context.Context, name string, kind types.PatchType, patch []byte) (metav1.Object, error) {
-			return objects.Patch(ctx, name, kind, patch, metav1.PatchOptions{})
+		patch: func(ctx context.Context, name string, kind types.PatchType, patch []byte, subresources ...string) (metav1.Object, error) {
+			return objects.Patch(ctx, name, kind, patch, metav1.PatchOptions{}, subresources...)
 		},
 		delete: objects.Delete,
 		watch: func(name string) cache.ListerWatcher {

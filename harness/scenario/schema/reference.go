@@ -319,6 +319,7 @@ var syntaxes = map[string]string{
 	"plural":       "a DNS label",
 	"manifest":     "an object without its name and status",
 	"mergePatch":   "a JSON merge patch",
+	"statusPatch":  "a JSON merge patch of the status",
 	"domain":       "a DNS name",
 	"glob":         "a glob",
 	"ownerGlob":    "KIND/NAME, both globs",

@@ -237,6 +237,7 @@ var formats = map[string]object{
 	"plural":       {"pattern": "^$|^" + domainLabel + "$", "maxLength": 63},
 	"manifest":     fieldsRules(0),
 	"mergePatch":   fieldsRules(1),
+	"statusPatch":  {"minProperties": 1},
 	"domain":       {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
 	"glob":         {"pattern": globPattern},
 	"ownerGlob":    {"pattern": `^[^/]*/[^/]*$`},
@@ -449,6 +450,12 @@ func (g *generator) operation(op scenario.OperationFormat) object {
 // the name of the operation. Each function returns keywords to add to the JSON Schema of the
 // operation.
 var operationRules = map[string]func() object{
+	"patch": func() object {
+		return object{
+			"oneOf": []object{requires("merge"), requires("status")},
+			"allOf": []object{ifKind(scenario.Pod, object{"properties": object{"status": false}})},
+		}
+	},
 	"create":    func() object { return object{"allOf": createRules()} },
 	"configure": func() object { return object{"allOf": configureRules()} },
 	"publish": func() object {
