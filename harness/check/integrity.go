@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"time"
@@ -59,7 +60,7 @@ type latestVersion struct {
 	version    history.Version
 	generation int64
 	deleting   time.Time // the deletionTimestamp; zero if the object is not being deleted
-	phase      string    // the phase of a pod; empty for other objects
+	finalPhase string    // the phase of a pod if it is Failed or Succeeded; otherwise empty
 }
 
 func newIntegrity() *integrity {
@@ -281,36 +282,54 @@ func (i *integrity) commit(seq int64, c *history.Commit) string {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	before, exists := i.latest[o.UID]
 	former, named := i.uids[name]
-	ref := o.Ref.String()
-	if o.Resource == objects.PodResource {
-		ref = "pod " + o.Namespace + "/" + o.Name
-	}
 	if !exists && !named && !i.gap && c.Type != history.Added {
-		return fmt.Sprintf("record %d is a %s version of %s, which was not created before", seq, c.Type, ref)
+		return fmt.Sprintf("record %d is a %s version of %s, which was not created before", seq, c.Type, refText(o))
 	}
 	if c.Type == history.Deleted {
 		delete(i.latest, o.UID)
 		delete(i.uids, name)
 		return ""
 	}
-	now := latestVersion{seq: seq, version: o.Version, generation: o.Generation, deleting: o.Deleting, phase: phaseOf(o)}
+	now := latestVersion{seq: seq, version: o.Version, generation: o.Generation, deleting: o.Deleting, finalPhase: finalPhaseOf(o)}
 	i.latest[o.UID], i.uids[name] = now, o.UID
-	evidence := fmt.Sprintf("(records %d and %d), which never happens in Kubernetes", before.seq, seq)
+	var wrong string // what no controller and no user can have done
 	switch {
 	case named && former != o.UID:
-		return fmt.Sprintf("%s changed its UID from %s to %s without a deletion (records %d and %d), which never happens in Kubernetes", ref, former, o.UID, i.latest[former].seq, seq)
+		before = i.latest[former]
+		wrong = fmt.Sprintf("changed its UID from %s to %s without a deletion", former, o.UID)
 	case !exists:
-		return ""
 	case c.Type == history.Added:
-		return fmt.Sprintf("%s was created twice %s", ref, evidence)
+		wrong = "was created twice"
 	case now.version <= before.version:
-		return fmt.Sprintf("%s changed its resourceVersion from %d to %d %s", ref, before.version, now.version, evidence)
-	case isTerminalPhase(before.phase) && now.phase != before.phase:
-		return fmt.Sprintf("%s changed its phase from %s to %s %s", ref, before.phase, now.phase, evidence)
+		wrong = fmt.Sprintf("changed its resourceVersion from %d to %d", before.version, now.version)
+	case before.finalPhase != "" && now.finalPhase != before.finalPhase:
+		wrong = fmt.Sprintf("changed its phase from %s to %s", before.finalPhase, phaseOf(o))
 	case now.generation < before.generation:
-		return fmt.Sprintf("%s changed its generation from %d to the lower %d %s", ref, before.generation, now.generation, evidence)
+		wrong = fmt.Sprintf("changed its generation from %d to the lower %d", before.generation, now.generation)
 	case !before.deleting.IsZero() && now.deleting.IsZero():
-		return fmt.Sprintf("%s lost its deletionTimestamp %s", ref, evidence)
+		wrong = "lost its deletionTimestamp"
+	}
+	if wrong == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %s (records %d and %d), which never happens in Kubernetes", refText(o), wrong, before.seq, seq)
+}
+
+// refText returns the reference to an object as text, such as "pod default/web" or "services default/web".
+func refText(o *history.Object) string {
+	if o.Resource == objects.PodResource {
+		return "pod " + o.Namespace + "/" + o.Name
+	}
+	return o.Ref.String()
+}
+
+// finalPhaseOf returns a pod's status.phase if the pod never leaves it, and otherwise "". It decodes only
+// pods whose status may have such a phase, which are few.
+func finalPhaseOf(o *history.Object) string {
+	for _, phase := range []string{objects.PodFailed, objects.PodSucceeded} {
+		if bytes.Contains(o.Body, []byte(phase)) && phaseOf(o) == phase {
+			return phase
+		}
 	}
 	return ""
 }
@@ -326,10 +345,4 @@ func phaseOf(o *history.Object) string {
 		return ""
 	}
 	return pod.Status.Phase
-}
-
-// isTerminalPhase reports whether a pod can never leave this phase. The terminal phases are Failed
-// and Succeeded.
-func isTerminalPhase(phase string) bool {
-	return phase == objects.PodFailed || phase == objects.PodSucceeded
 }
