@@ -288,8 +288,11 @@ node-image: ## build a kind node image without a registry (root; takes minutes, 
 	@harness/nodeimage/build
 
 .PHONY: bench
-bench: build upstream ## run the benchmarks (hours); those on a control plane print ratios (PAIRS=8, see docs/performance.md)
-	$(GO) test -timeout 6h -run '^$$' -bench . -benchtime 1x ./...
+bench: SHELL := /bin/bash
+bench: build upstream ## run the benchmarks (hours) and compare them with the goals (PAIRS=8 BASE=earlier.txt, see docs/performance.md)
+	@mkdir -p out/bench
+	set -o pipefail; $(GO) test -timeout 6h -run '^$$' -bench . -benchtime 1x ./... | tee out/bench/benchmarks.txt
+	@$(GO) run ./suites/bench/goals $(if $(BASE),-base=$(BASE)) out/bench/benchmarks.txt
 
 .PHONY: lint
 lint: ## check formatting, vet, lint, language and import directions

@@ -32,11 +32,11 @@ import (
 //   - a committed version that contradicts the previous one, such as a pod that goes from Failed to
 //     Running
 type integrity struct {
-	seq      int64                       // the sequence number of the latest record
-	at       time.Duration               // the time of the latest record
-	ended    bool                        // whether the end record was read
-	gap      bool                        // whether records may be missing
-	requests map[uint64]requestState     // by request ID
+	seq      int64         // the sequence number of the latest record
+	at       time.Duration // the time of the latest record
+	ended    bool          // whether the end record was read
+	gap      bool          // whether records may be missing
+	requests *requestTable
 	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
 	start    *history.Start              // the content of the start record; nil before it
 	chaos    bool                        // whether the phase chaos has begun
@@ -65,7 +65,7 @@ type latestVersion struct {
 
 func newIntegrity() *integrity {
 	return &integrity{
-		requests: map[uint64]requestState{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
+		requests: newRequestTable(), latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{},
 		step: -1, injected: map[int]bool{}, running: map[string]bool{},
 	}
 }
@@ -196,37 +196,38 @@ func (i *integrity) process(seq int64, p *history.Process) string {
 
 // request returns an error text if another request has the same ID.
 func (i *integrity) request(seq int64, r *history.Request) string {
-	if _, exists := i.requests[r.ID]; exists {
+	if i.requests.exists(r.ID) {
 		return fmt.Sprintf("record %d is a second request with the ID %d", seq, r.ID)
 	}
-	i.requests[r.ID] = requestState{subject: r.Subject, verb: r.Verb, resource: r.Resource}
+	i.requests.set(r.ID, requestState{subject: r.Subject, verb: r.Verb, resource: r.Resource})
 	return ""
 }
 
 // response returns an error text if a response does not belong to its request. It is then the second
 // response, or has an object of another resource.
 func (i *integrity) response(seq int64, r *history.Response) string {
-	request, exists := i.requests[r.ID]
+	request, exists := i.requests.state(r.ID)
 	switch {
+	case request.answered, !exists && i.requests.endedLongAgo(r.ID):
+		return fmt.Sprintf("record %d is a second response to request %d", seq, r.ID)
 	case !exists:
 		return i.withoutRequest(seq, "a response", r.ID)
-	case request.answered:
-		return fmt.Sprintf("record %d is a second response to request %d", seq, r.ID)
 	case r.Object != nil && r.Object.Resource != request.resource:
 		return fmt.Sprintf("record %d has an object of %s, but request %d is for %s", seq, r.Object.Resource, r.ID, request.resource)
 	}
 	request.answered = true
-	i.requests[r.ID] = request
+	i.requests.set(r.ID, request)
 	return ""
 }
 
 // delivery returns an error text if a watch event does not belong to its request. The same holds for an
 // event after the end of the watch.
 func (i *integrity) delivery(seq int64, d *history.Delivery) string {
+	request, _ := i.requests.state(d.ID)
 	switch wrong := i.belongs(seq, "a watch event", "watch", d.ID, d.Subject, d.Resource); {
 	case wrong != "":
 		return wrong
-	case i.requests[d.ID].closed:
+	case request.closed:
 		return fmt.Sprintf("record %d is a watch event of request %d, whose watch has ended", seq, d.ID)
 	case d.Type.HasObject() && d.Object.Resource != d.Resource:
 		return fmt.Sprintf("record %d is a watch event of %s with an object of %s", seq, d.Resource, d.Object.Resource)
@@ -237,17 +238,20 @@ func (i *integrity) delivery(seq int64, d *history.Delivery) string {
 // watchClosed returns an error text if the end of a watch does not belong to its request.
 func (i *integrity) watchClosed(seq int64, c *history.WatchClosed) string {
 	wrong := i.belongs(seq, "the end of a watch", "watch", c.ID, c.Subject, c.Resource)
-	request := i.requests[c.ID]
-	request.closed = true
-	i.requests[c.ID] = request
+	if request, exists := i.requests.state(c.ID); exists {
+		request.closed = true
+		i.requests.set(c.ID, request)
+	}
 	return wrong
 }
 
 // belongs returns an error text if a record and its request differ in verb, process or resource. The
 // parameter content describes the record for this text, such as "a list".
 func (i *integrity) belongs(seq int64, content, verb string, id uint64, subject, resource string) string {
-	request, exists := i.requests[id]
+	request, exists := i.requests.state(id)
 	switch {
+	case !exists && i.requests.endedLongAgo(id):
+		return fmt.Sprintf("record %d is %s of request %d, which ended more than %d requests before", seq, content, id, recentRequests)
 	case !exists:
 		return i.withoutRequest(seq, content, id)
 	case request.verb != verb || request.subject != subject || request.resource != resource:
@@ -259,7 +263,7 @@ func (i *integrity) belongs(seq int64, content, verb string, id uint64, subject,
 // withoutRequest returns an error text if the history contains no request with the given ID, and
 // otherwise "". The parameter content describes the record for this text, such as "a response".
 func (i *integrity) withoutRequest(seq int64, content string, id uint64) string {
-	if _, exists := i.requests[id]; exists {
+	if i.requests.exists(id) {
 		return ""
 	}
 	return fmt.Sprintf("record %d is %s of request %d, which the history does not contain", seq, content, id)
