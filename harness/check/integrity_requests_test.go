@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestIntegrityOfManyRequests requires that the requests which ended long ago are still known, and that
-// the table of requests does not grow with their number.
+// TestIntegrityOfManyRequests requires that requests which ended long ago are still known. The table of
+// requests must not grow with their number.
 func TestIntegrityOfManyRequests(t *testing.T) {
 	const first, many = 7, 5 * recentRequests
 	i := newIntegrity()
