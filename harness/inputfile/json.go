@@ -151,6 +151,9 @@ func pointTo(path string, text []byte, offset int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
+// FieldNames returns the names in JSON of the fields of a Go value, and of the values in these fields.
+func FieldNames(of any) []string { return fieldsOf(reflect.TypeOf(of), map[reflect.Type]bool{}) }
+
 // fieldsOf returns the names in JSON of the fields of a Go type, and of the types of these fields. The map
 // seen has the types that need no second visit.
 func fieldsOf(goType reflect.Type, seen map[reflect.Type]bool) []string {

@@ -11,7 +11,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
+	kubejson "sigs.k8s.io/json"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -148,6 +150,39 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 		}
 	}
 	v.specReplicas(path+".spec.replicas", kind, found)
+	v.typed(path, kind, found)
+}
+
+// typed records an error for each field that objects of a kind do not have, and for each value of
+// another type. It knows the kinds of Kubernetes. The API server validates the fields of other kinds.
+func (v *validator) typed(path string, name Kind, found Fields) {
+	kind, ok := kube.Named(string(name))
+	for _, created := range v.kinds {
+		if created.Name == string(name) {
+			kind, ok = created, true
+		}
+	}
+	object, err := scheme.Scheme.New(kind.GVK())
+	if !ok || err != nil || v.invalid(path) {
+		return
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return // fieldsOf has reported it
+	}
+	unknown, err := kubejson.UnmarshalStrict(text, object)
+	if err != nil {
+		v.check(false, path, "%s", inputfile.JSONReason(err))
+		return
+	}
+	for _, field := range unknown {
+		at, ok := field.(kubejson.FieldError)
+		if !ok || v.invalid(join(path, at.FieldPath())) {
+			continue
+		}
+		last := at.FieldPath()[strings.LastIndex(at.FieldPath(), ".")+1:]
+		v.check(false, join(path, at.FieldPath()), "found the field %.60q, which no %s has%s", last, name, nearest.Suggestion(last, inputfile.FieldNames(object)))
+	}
 }
 
 // specReplicas records an error if spec.replicas is out of bounds. For a kind of Kubernetes, it also

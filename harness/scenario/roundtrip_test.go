@@ -177,6 +177,9 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 		}
 	case *Patch:
 		o.Merge = genFields.Draw(t, "merge")
+		if target.Kind != "Widget" { // the validation knows the fields of the other kinds
+			o.Merge = genSpec.Draw(t, "merge")
+		}
 	case *Publish:
 		o.PublishNotReadyAddresses = rapid.Ptr(rapid.Bool(), false).Draw(t, "publish")
 		if rapid.Bool().Draw(t, "external") {
@@ -202,6 +205,11 @@ func maybe[V any](g *rapid.Generator[V]) *rapid.Generator[V] {
 	var zero V
 	return rapid.OneOf(rapid.Just(zero), g)
 }
+
+// genSpec generates fields that most kinds have, and that every step may set.
+var genSpec = rapid.Custom(func(t *rapid.T) Fields {
+	return Fields{"metadata": map[string]any{"annotations": map[string]any{"example.com/a": rapid.String().Draw(t, "annotation")}}}
+})
 
 // genFields generates the fields of a manifest, with values of all types.
 var genFields = rapid.Custom(func(t *rapid.T) Fields {
@@ -265,7 +273,7 @@ func genCreate(t *rapid.T, target Target) *Create {
 	case Endpoints:
 		create.Leader = rapid.Bool().Draw(t, "leader")
 	case "StatefulSet":
-		create.APIVersion, create.Manifest = "apps/v1", genFields.Draw(t, "manifest")
+		create.APIVersion, create.Manifest = "apps/v1", genSpec.Draw(t, "manifest")
 	case "Widget":
 		create.APIVersion, create.Manifest = "example.com/v1beta1", genFields.Draw(t, "manifest")
 	default:

@@ -143,10 +143,10 @@ func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example
 			if !ok {
 				return nil, fmt.Errorf("creating %s: found Go type %T; expected %T", of.Resource(), o, example)
 			}
-			return objects.Create(ctx, typed, metav1.CreateOptions{})
+			return objects.Create(ctx, typed, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		},
 		patch: func(ctx context.Context, name string, kind types.PatchType, patch []byte, subresources ...string) (metav1.Object, error) {
-			return objects.Patch(ctx, name, kind, patch, metav1.PatchOptions{}, subresources...)
+			return objects.Patch(ctx, name, kind, patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}, subresources...)
 		},
 		delete: objects.Delete,
 		watch: func(name string) cache.ListerWatcher {
