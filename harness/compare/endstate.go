@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +98,15 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
+// isOfVolumeController reports whether the controller for volumes writes a field of an object, and not the
+// controllers under test. It writes how a PersistentVolumeClaim is bound, with a random name, at any time.
+func isOfVolumeController(o *history.Object, path string) bool {
+	return o.Resource == "persistentvolumeclaims" && (path == "spec.volumeName" || strings.HasPrefix(path, "status.") || volumeAnnotation.MatchString(path))
+}
+
+// volumeAnnotation matches the paths of annotations such as pv.kubernetes.io/bind-completed.
+var volumeAnnotation = regexp.MustCompile(`^metadata\.annotations\.(pv|volume|volume\.beta)\.kubernetes\.io/`)
+
 // sizeAnnotations has the annotations desired-replicas and max-replicas. The Deployment controller
 // writes them to a ReplicaSet when it scales the ReplicaSet. They contain the Deployment's
 // replicas, and replicas + maxSurge. In a ReplicaSet with 0 replicas they may be old, and are not
@@ -137,6 +147,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	for _, finalizer := range object.Finalizers {
 		flat.text("metadata.finalizers["+finalizer+"]", "set")
 	}
+	maps.DeleteFunc(flat.flat, func(path, _ string) bool { return isOfVolumeController(object, path) })
 	return flat.flat, nil
 }
 

@@ -540,6 +540,8 @@ func database(seed string) *historyBuilder {
 	for _, name := range []string{"main-data-0", "main-data-1"} {
 		t.generated(pods, "main-data-", name, &history.Owner{Kind: "StatefulSet", Name: "main-data"}, ``)
 	}
+	t.commit(history.Added, "persistentvolumeclaims", "data-0", main, fmt.Sprintf(`{"spec":{"volumeName":"pvc-%s"},"status":{"phase":"Bound"}}`, seed))
+	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"pv.kubernetes.io/bound-by-controller": seed}
 	for _, name := range []string{"a", "b"} {
 		t.generated("backups.example.com", "main-", "main-"+name+seed, main, fmt.Sprintf(`{"status":{"log":"main-%s%s is done"}}`, name, seed))
 	}
@@ -616,7 +618,7 @@ func TestGenericObjects(t *testing.T) {
 			}
 		})
 	}
-	want := []string{"backups.example.com main-#1", "backups.example.com main-#2", "databases.example.com main", "pods of statefulsets.apps main-data", "statefulsets.apps main-data"}
+	want := []string{"backups.example.com main-#1", "backups.example.com main-#2", "databases.example.com main", "persistentvolumeclaims data-0", "pods of statefulsets.apps main-data", "statefulsets.apps main-data"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(database("x7").side(t).End))); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
