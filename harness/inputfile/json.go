@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -198,6 +199,7 @@ var yamlReasons = []struct{ pattern, reason string }{
 	{`did not find expected node content`, "found a character at which no value begins; expected a value, a text in quotes, or the end of an open bracket or brace"},
 	{`did not find expected ',' or '\]'`, "found no end of the list in brackets; expected ',' or ']'"},
 	{`did not find expected ',' or '\}'`, "found no end of the mapping in braces; expected ',' or '}'"},
+	{`did not find expected alphabetic or numeric character`, `found * or & outside of quotes; expected the text in quotes, such as "*"`},
 	{`did not find expected key`, "found a line that is no field; expected the indentation of the fields beside it, and a space after each colon"},
 	{`did not find expected '-' indicator`, "found a line that is no item of the list; expected '-' before each item"},
 	{`mapping values are not allowed in this context`, "found a second ':' in a line; expected one field in each line, or a text in quotes"},
@@ -212,11 +214,19 @@ var yamlReasons = []struct{ pattern, reason string }{
 	{`key ("[^"]*") already set in map`, "found the key $1 twice; expected each key once"},
 }
 
+// yamlPatterns returns the compiled patterns of yamlReasons.
+var yamlPatterns = sync.OnceValue(func() (all []*regexp.Regexp) {
+	for _, known := range yamlReasons {
+		all = append(all, regexp.MustCompile(`(?:while parsing [^:]*: )?\b`+known.pattern))
+	}
+	return all
+})
+
 // yamlReason replaces the first known error of a YAML package in a text.
 func yamlReason(text string) string {
-	for _, known := range yamlReasons {
-		if pattern := regexp.MustCompile(`(?:while parsing [^:]*: )?\b` + known.pattern); pattern.MatchString(text) {
-			return pattern.ReplaceAllString(text, known.reason)
+	for i, pattern := range yamlPatterns() {
+		if pattern.MatchString(text) {
+			return pattern.ReplaceAllString(text, yamlReasons[i].reason)
 		}
 	}
 	return text

@@ -55,6 +55,9 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	if isSubjectFile(root) {
 		return nil, src.errorAt(position{}, "", "found a subject file; expected a scenario; pass the subject file with the flag --subject")
 	}
+	if top, _ := root.value.(mapping); top.field("effects") != nil && top.field("end") != nil {
+		return nil, src.errorAt(position{}, "", "found a baseline; expected a scenario; pass the baseline with the flag --baseline")
+	}
 	if fields, unknown := notScenario(root); unknown {
 		return nil, src.errorAt(position{}, "", "found a file with %s; expected a scenario, which has name and workload", fields)
 	}

@@ -63,13 +63,13 @@ func endingSignals() []os.Signal {
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
 // exitCode returns verdicts. For an unfinishedError or an interrupted read, it returns exitFail if a
 // check failed, and exitUnknown otherwise. For any other error, and for an environment without a cache
-// directory, it returns exitUsage.
+// directory or a go command, it returns exitUsage.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
 	case err == nil:
 		return verdicts
-	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache):
+	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache), errors.Is(err, setup.ErrNoGo):
 		return exitUsage
 	case verdicts == exitFail:
 		return exitFail

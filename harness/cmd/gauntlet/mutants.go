@@ -174,13 +174,13 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		trial.Mutants = slices.DeleteFunc(trial.Mutants, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
 	}
 	selected = trial.Mutants
-	code := exitPass
+	code, tried := exitPass, map[string]mutant.Outcome{}
 	trial.Done = func(o mutant.Outcome) error {
 		m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
 		if o.State == mutant.NotDetected && m.OpenReason == "" && !f.general {
 			code = exitFail
 		}
-		outcomes[o.Mutant] = o
+		outcomes[o.Mutant], tried[o.Mutant] = o, o
 		fmt.Fprintln(cmd.OutOrStdout(), o)
 		return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
 	}
@@ -188,7 +188,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	if f.seeds == 0 && !f.general {
 		err = errors.Join(err, f.writeTable(outcomes))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, outcomes))
+	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, tried))
 	if err != nil {
 		return code, &unfinishedError{err}
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
@@ -216,7 +217,7 @@ var ErrCache = errors.New("expected a directory in which files can be created; s
 // releases the lock. The kernel also releases it when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w; %w", root, err, ErrCache)
+		return nil, fmt.Errorf("%w: creating the directory %s: %w; %w", ErrNoCache, root, inputfile.Reason(err), ErrCache)
 	}
 	file, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

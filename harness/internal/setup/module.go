@@ -133,7 +133,7 @@ func withStderr(err error) error {
 // checkGo returns an error if no go command is in PATH, so that a build fails with a clear message.
 func checkGo() error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("found no go command in PATH; expected Go 1.26 or later, which builds the programs; install Go, or add its directory to PATH")
+		return fmt.Errorf("%w; expected Go 1.26 or later, which builds the programs; install Go, or add its directory to PATH", ErrNoGo)
 	}
 	return nil
 }

@@ -111,6 +111,9 @@ func buildMissing(ctx context.Context, root string, targets []target, architectu
 // this process.
 const platform = runtime.GOOS + "-" + runtime.GOARCH
 
+// ErrNoGo means that the programs cannot be built on this machine.
+var ErrNoGo = errors.New("found no go command in PATH")
+
 // ErrNoCache means that the environment variables name no cache directory. Nothing can run then.
 var ErrNoCache = errors.New("finding the cache directory of the programs")
 
