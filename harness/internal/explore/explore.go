@@ -231,8 +231,8 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 		result.Verdict = check.Pass
 	}
-	if result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) && seen.overtakes(disturbed) {
-		if err := s.withPatience(ctx, t, &result, disturbed, &expected, out); err != nil {
+	if slow := seen.patient(disturbed); slow != nil && result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) {
+		if err := s.withPatience(ctx, t, &result, slow, &expected, out); err != nil {
 			return err
 		}
 		if ctx.Err() != nil { // a continued search makes both runs again
@@ -319,10 +319,14 @@ func (w *runObserver) observe(r *history.Record) {
 	}
 }
 
-// overtakes reports whether the user may have carried out an operation after the first fault had fired. The
-// operation may then have come before the subject had carried out the previous one.
-func (w *runObserver) overtakes(s *scenario.Scenario) bool {
-	return w.next >= 0 && slices.ContainsFunc(s.Workload[min(w.next, len(s.Workload)):], func(step scenario.Step) bool { return step.Operation != nil })
+// patient returns the scenario with a user who waits before each operation that may have followed the first
+// fault. Without waiting, such an operation may come before the subject has carried out the previous one. The
+// result is nil if no operation may have followed.
+func (w *runObserver) patient(s *scenario.Scenario) *scenario.Scenario {
+	if w.next < 0 {
+		return nil
+	}
+	return patient(s, w.next)
 }
 
 // disturbed reports whether a step of the workload failed or was late.

@@ -317,6 +317,7 @@ lost                2       2       2       1       0       0
 
 // TestPatientUserIsNoProof checks which repeated runs prove nothing, so that the run stays failed.
 func TestPatientUserIsNoProof(t *testing.T) {
+	repetitions := 0
 	for name, f := range map[string]*fakeRuns{
 		"no operation follows the fault": {lastStepBefore: true},
 		"a step is late": {patientRun: func(l *story, _ *reports.Run) {
@@ -325,6 +326,11 @@ func TestPatientUserIsNoProof(t *testing.T) {
 		"the fault is silent": {patientRun: func(l *story, _ *reports.Run) { l.records = nil }},
 		"another check fails": {patientRun: func(_ *story, r *reports.Run) {
 			r.Verdict, r.Results = check.Fail, append(r.Results, check.Result{Check: "no-lost-update", Verdict: check.Fail})
+		}},
+		"the second repetition differs": {patientRun: func(_ *story, r *reports.Run) {
+			if repetitions++; repetitions == 2 {
+				r.Results = []check.Result{{Check: "same-end-state", Verdict: check.Fail, Reason: "different"}}
+			}
 		}},
 		"a check is exercised no more": {patientRun: func(_ *story, r *reports.Run) {
 			r.Results = []check.Result{{Check: "same-end-state", Verdict: check.NotExercised}}
