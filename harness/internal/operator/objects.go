@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -46,6 +47,9 @@ func sort(manifests []manifest) (*objects, error) {
 	sorted := &objects{}
 	bound, err := boundRoles(manifests)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkRoleRefs(manifests); err != nil {
 		return nil, err
 	}
 	places := map[string]string{} // the place of each object, by its kind, namespace and name
@@ -130,6 +134,40 @@ func boundRoles(manifests []manifest) (map[string]bool, error) {
 		}
 	}
 	return bound, nil
+}
+
+// defaultRoles lists roles that each cluster has, apart from those whose names begin with "system:". The
+// last one is a Role of the namespace kube-system.
+var defaultRoles = []string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}
+
+// checkRoleRefs returns an error if a role binding names a role that neither the manifests nor a new
+// cluster contains. The API server accepts such a role binding, but it permits nothing.
+func checkRoleRefs(manifests []manifest) error {
+	for _, o := range manifests {
+		if o.GroupVersionKind().Group != rbacv1.GroupName || !strings.HasSuffix(o.GetKind(), "RoleBinding") {
+			continue
+		}
+		kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
+		name, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
+		if kind != "Role" && kind != "ClusterRole" || strings.HasPrefix(name, "system:") || slices.Contains(defaultRoles, name) {
+			continue
+		}
+		var names []string
+		for _, role := range manifests {
+			inside := kind == "ClusterRole" || role.GetNamespace() == o.GetNamespace() || role.GetNamespace() == "" || o.GetNamespace() == ""
+			if role.GetKind() == kind && inside {
+				names = append(names, role.GetName())
+			}
+		}
+		if !slices.Contains(names, name) {
+			expected := "a ClusterRole of subject.manifests, or a default one such as cluster-admin"
+			if kind == "Role" {
+				expected = "a Role of subject.manifests in the namespace of the RoleBinding"
+			}
+			return fmt.Errorf("%s: %s %s: roleRef.name: found %.80q; expected %s%s", o.place, o.GetKind(), o.GetName(), name, expected, nearest.Suggestion(name, names))
+		}
+	}
+	return nil
 }
 
 // addAggregated adds the cluster roles that an aggregationRule selects to the map bound.

@@ -385,6 +385,7 @@ func TestInvalidManifests(t *testing.T) {
 		secret     = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
 		webhook    = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\n"
 		deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: "
+		binding    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\n"
 		role       = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
 		definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.a.b}\n" +
 			"spec: {group: a.b, scope: Cluster, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}\n"
@@ -398,6 +399,11 @@ func TestInvalidManifests(t *testing.T) {
 		{"name of a role", role + "metadata: {name: 'System:A_b'}\n", ""},
 		{"slash in the name of a role", role + "metadata: {name: a/b}\n", `ClusterRole a/b: metadata.name: found "a/b"; expected a name other than . and .., without / and %`},
 		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: found number at spec.names.kind; expected a text"},
+		{"binding of an unknown role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: managr}\n---\n" + role + "metadata: {name: manager}\n",
+			`m.yaml, document 1: ClusterRoleBinding a: roleRef.name: found "managr"; expected a ClusterRole of subject.manifests, or a default one such as cluster-admin; did you mean manager?`},
+		{"binding of a default role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}\n", ""},
+		{"binding of a Role in another namespace", strings.NewReplacer("ClusterRole", "Role", "name: a", "name: a, namespace: b").Replace(binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\n---\n" + role + "metadata: {name: r, namespace: c}\n"),
+			`RoleBinding a: roleRef.name: found "r"; expected a Role of subject.manifests in the namespace of the RoleBinding`},
 		{"rules as text", role + "metadata: {name: a}\nrules: x\n", "ClusterRole a: found string at rules; expected a list"},
 		{"Secret with text", secret + "data: {x: '%%%'}\n", "Secret a: data.x: found a text that is not base64; expected base64"},
 		{"Secret with base64", secret + "data: {x: YWJj, y: ''}\n", ""},
