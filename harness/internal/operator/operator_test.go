@@ -388,7 +388,7 @@ func TestInvalidManifests(t *testing.T) {
 		binding    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\n"
 		role       = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
 		definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.a.b}\n" +
-			"spec: {group: a.b, scope: Cluster, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}\n"
+			"spec: {group: a.b, scope: Cluster, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}\n"
 	)
 	for _, test := range []struct{ name, manifest, want string }{
 		{"null and unknown fields", configMap + "data: {a: null}\nimmutable: null\nDATA: 5\nunknown: 6\n", ""},
@@ -427,6 +427,8 @@ func TestInvalidManifests(t *testing.T) {
 		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
 		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},
 		{"definition of a wrong scope", strings.Replace(definition, "Cluster", "Foo", 1), `spec.scope: found "Foo"; expected Namespaced or Cluster`},
+		{"definition without a conversion webhook", strings.Replace(definition, "scope:", "conversion: {strategy: Webhook}, scope:", 1), "spec.conversion.webhook: found nothing; expected the webhook of the strategy Webhook, or the strategy None"},
+		{"definition without a served version", strings.Replace(definition, "served: true", "served: false", 1), "CustomResourceDefinition gadgets.a.b: spec.versions: found no version with served: true; expected at least one"},
 		{"definition without a schema", strings.Replace(definition, ", schema: {openAPIV3Schema: SCHEMA}", "", 1), "CustomResourceDefinition gadgets.a.b: spec.versions[0].schema.openAPIV3Schema: found nothing; expected a schema"},
 		{"schema in an unknown field", strings.Replace(definition, "openAPIV3Schema: SCHEMA", "openAPISchema: {type: object}", 1),
 			"spec.versions[0].schema.openAPIV3Schema: found nothing; expected a schema; the fields there are unknown: openAPISchema"},

@@ -146,7 +146,7 @@ func checkWebhook(i int, effects *admissionv1.SideEffectClass, versions []string
 	return nil
 }
 
-// checkDefinition returns an error about the name, the scope or a schema of a CustomResourceDefinition.
+// checkDefinition returns an error about the name, the scope, the versions or a schema of a CustomResourceDefinition.
 func checkDefinition(o *unstructured.Unstructured) error {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, fields...)...)
@@ -159,7 +159,17 @@ func checkDefinition(o *unstructured.Unstructured) error {
 	if scope != "Namespaced" && scope != "Cluster" {
 		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", scope)
 	}
+	if webhook, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "conversion", "webhook"); webhook == nil && text("conversion", "strategy") == "Webhook" {
+		return errors.New("spec.conversion.webhook: found nothing; expected the webhook of the strategy Webhook, or the strategy None")
+	}
 	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	served := func(version any) bool {
+		fields, _ := version.(map[string]any)
+		return fields["served"] == true
+	}
+	if !slices.ContainsFunc(versions, served) {
+		return errors.New("spec.versions: found no version with served: true; expected at least one, because no client can read or write the kind otherwise")
+	}
 	for i, version := range versions {
 		fields, _ := version.(map[string]any)
 		at := fmt.Sprintf("spec.versions[%d].schema", i)
