@@ -49,7 +49,7 @@ func (e *Environment) install(ctx context.Context, namespace string, objects []*
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Admin.Discovery()))
 	for _, o := range objects {
 		if err := e.installObject(ctx, mapper, withAccount(o, account), namespace); err != nil {
-			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
+			return cluster.CreateError(o, err)
 		}
 	}
 	return nil

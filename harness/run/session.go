@@ -19,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -152,6 +153,11 @@ func (s *Session) observe(record *history.Record) {
 // setUp starts the components of the run: control plane, namespace, history, fault proxy and the
 // controllers under test.
 func (s *Session) setUp(ctx context.Context) (err error) {
+	defer func() {
+		if refused := new(cluster.RefusedError); errors.As(err, &refused) && s.Target.Definition() != nil {
+			refused.Place = s.Target.Definition().Places[subject.ObjectKey(refused.Object)]
+		}
+	}()
 	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
 	}

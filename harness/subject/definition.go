@@ -55,6 +55,9 @@ type Definition struct {
 	// its own listener. The listener forwards connections to the replicas. gauntlet also replaces
 	// the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
+	// Places has the file and document of each of the Objects. The keys are results of [ObjectKey].
+	// Errors about an object contain its place.
+	Places map[string]string
 	// WebhookPort is the port on which a replica serves webhooks; 0 means [DefaultWebhookPort].
 	// gauntlet ignores this field if Args, Env or Files contain {{.Webhook}} or {{.WebhookPort}}.
 	// With these templates, gauntlet chooses a port for each replica.
@@ -167,6 +170,11 @@ func (d *Definition) CustomResources() []*unstructured.Unstructured {
 		strategy, _, _ := unstructured.NestedString(o.Object, "spec", "conversion", "strategy")
 		return o.GetKind() != "CustomResourceDefinition" || strategy == "Webhook"
 	})
+}
+
+// ObjectKey returns a text that identifies an object of [Definition].Objects.
+func ObjectKey(o *unstructured.Unstructured) string {
+	return strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, "/")
 }
 
 // GrantsAll reports whether the replicas get all RBAC permissions. They do if Objects contains no

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
@@ -300,7 +301,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"up", "--replicas=2"}, "--replicas has no effect without a subject"},
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=."}, "--kubeconfig: .: found a directory; expected a regular file"},
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=/dev/null"}, "--kubeconfig: /dev/null: found a device"},
-		{[]string{"clean", "--provider=existing", "--kubeconfig=cli_test.go"}, "--kubeconfig: cli_test.go:50: expected a kubeconfig: found "},
+		{[]string{"clean", "--provider=existing", "--kubeconfig=cli_test.go"}, "--kubeconfig: cli_test.go:51: expected a kubeconfig: found "},
 		{[]string{"compare", "burst", "--parallel=2"}, "--parallel has no effect on compare"},
 		{[]string{"sweep", "crash", "crash", "--subjects="}, "--subjects: found no subject; name one or more"},
 		{[]string{"mutants", "tiers", "--tree=none"}, "--tree=none: none/harness/mutant: no such file or directory; expected the root directory"},
@@ -406,6 +407,7 @@ func TestExitCode(t *testing.T) {
 		{exitPass, broken, exitUnknown},
 		{exitUnknown, broken, exitUnknown},
 		{exitFail, broken, exitFail}, // a failed check remains a failure, even if another run was aborted
+		{exitUnknown, &unfinishedError{&cluster.RefusedError{}}, exitUsage},
 		{exitPass, errors.New("unknown flag"), exitUsage},
 		{exitPass, fmt.Errorf("--baseline: %w", inputfile.ErrInterrupted), exitUnknown},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -62,14 +63,16 @@ func endingSignals() []os.Signal {
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
 // exitCode returns verdicts. For an unfinishedError or an interrupted read, it returns exitFail if a
-// check failed, and exitUnknown otherwise. For any other error, and for an environment without a cache
-// directory or a go command, it returns exitUsage.
+// check failed, and exitUnknown otherwise. It returns exitUsage for any other error, and for an environment
+// without a cache directory or a go command. The same holds for a manifest that the API server refuses.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
+	var refused *cluster.RefusedError
 	switch {
 	case err == nil:
 		return verdicts
-	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache), errors.Is(err, setup.ErrNoGo):
+	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache), errors.Is(err, setup.ErrNoGo),
+		errors.As(err, &refused) && verdicts != exitFail:
 		return exitUsage
 	case verdicts == exitFail:
 		return exitFail

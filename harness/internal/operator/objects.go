@@ -14,6 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // installed lists the kinds whose objects a run creates before the program starts. The objects come
@@ -35,6 +36,7 @@ type objects struct {
 	install []*unstructured.Unstructured // objects that a run creates before the program starts
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
+	places  map[string]string            // file and document of each object, by its subject.ObjectKey
 	ignored []string                     // kinds whose objects a run does not create
 	// services are the Services in the manifests. If a webhook refers to a Service, a run creates a
 	// Service of the same name with the type ExternalName. It creates no other Services.
@@ -44,7 +46,7 @@ type objects struct {
 // sort reads the manifests of a subject file, which describes a program under test. It returns what
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(manifests []manifest) (*objects, error) {
-	sorted := &objects{}
+	sorted := &objects{places: map[string]string{}}
 	bound, err := boundRoles(manifests)
 	if err != nil {
 		return nil, err
@@ -52,16 +54,15 @@ func sort(manifests []manifest) (*objects, error) {
 	if err := checkRoleRefs(manifests); err != nil {
 		return nil, err
 	}
-	places := map[string]string{} // the place of each object, by its kind, namespace and name
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
 		}
-		name := strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, "/")
-		if first, twice := places[name]; twice && o.GetName() != "" {
+		key := subject.ObjectKey(o.Unstructured)
+		if first, twice := sorted.places[key]; twice && o.GetName() != "" {
 			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
-		places[name] = o.place
+		sorted.places[key] = o.place
 		if err := sorted.add(o.Unstructured, bound); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}

@@ -125,7 +125,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	}
 	definition := subject.Definition{
 		Executable: executable, Args: arguments, Env: environment, Files: f.Subject.Files, Volumes: deployed.volumes(f.Subject.Files),
-		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, File: path,
+		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, Places: deployed.places, File: path,
 	}
 	deployed.serveWebhooks(&definition)
 	target, err := subject.Operator(definition)

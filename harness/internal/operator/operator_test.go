@@ -396,6 +396,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"data as a list", configMap + "data: [x]\n", "ConfigMap a: found array at data; expected an object"},
 		{"name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", `ConfigMap A_B: metadata.name: found "A_B"; expected a DNS subdomain`},
 		{"name of a Namespace", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}\n", `Namespace a.b: metadata.name: found "a.b"; expected a DNS label`},
+		{"name of a namespace", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: A b}\n", `ConfigMap a: metadata.namespace: found "A b"; expected a DNS label`},
 		{"name of a role", role + "metadata: {name: 'System:A_b'}\n", ""},
 		{"slash in the name of a role", role + "metadata: {name: a/b}\n", `ClusterRole a/b: metadata.name: found "a/b"; expected a name other than . and .., without / and %`},
 		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: found number at spec.names.kind; expected a text"},

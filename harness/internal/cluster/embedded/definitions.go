@@ -28,7 +28,7 @@ func (c *Cluster) createDefinitions(ctx context.Context, definitions []*unstruct
 	resource := client.Resource(definitionResource)
 	for _, o := range definitions {
 		if _, err := resource.Create(ctx, o, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating CustomResourceDefinition %s: %w", o.GetName(), err)
+			return cluster.CreateError(o, err)
 		}
 	}
 	for _, o := range definitions {
