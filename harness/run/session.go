@@ -156,6 +156,7 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	defer func() {
 		if refused := new(cluster.RefusedError); errors.As(err, &refused) && s.Target.Definition() != nil {
 			refused.Place = s.Target.Definition().Places[subject.ObjectKey(refused.Object)]
+			err = refused // the errors around it have a text without the place
 		}
 	}()
 	if s.Environment, err = s.startControlPlane(ctx); err != nil {
