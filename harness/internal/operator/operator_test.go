@@ -391,7 +391,12 @@ func TestInvalidManifests(t *testing.T) {
 			"spec: {group: a.b, scope: Cluster, names: {kind: Gadget, plural: gadgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}\n"
 	)
 	for _, test := range []struct{ name, manifest, want string }{
-		{"null and unknown fields", configMap + "data: {a: null}\nimmutable: null\nDATA: 5\nunknown: 6\n", ""},
+		{"null", configMap + "data: {a: null}\nimmutable: null\n", ""},
+		{"unknown field", configMap + "dta: {a: b}\n", "m.yaml, document 1: ConfigMap a: unknown field dta; did you mean data?"},
+		{"field in upper case", configMap + "DATA: 5\n", "ConfigMap a: unknown field DATA; did you mean data?"},
+		{"unknown field of an item", role + "metadata: {name: a}\nrules: [{verbs: [get], apiGroups: [''], resource: [pods]}]\n", "ClusterRole a: unknown field rules[0].resource; did you mean resources?"},
+		{"unknown field of the metadata", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, label: {a: b}}\n", "ConfigMap a: unknown field metadata.label; did you mean labels?"},
+		{"unknown field without a similar one", configMap + "xyzxyz: 6\n", "ConfigMap a: unknown field xyzxyz"},
 		{"number in data", configMap + "data: {x: 5}\n", "m.yaml, document 1: ConfigMap a: found number at data; expected a text"},
 		{"data as a list", configMap + "data: [x]\n", "ConfigMap a: found array at data; expected an object"},
 		{"name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", `ConfigMap A_B: metadata.name: found "A_B"; expected a DNS subdomain`},

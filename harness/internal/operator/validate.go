@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -21,7 +23,7 @@ import (
 )
 
 // checkManifest returns an error about an object of [installed] that the API server would refuse. Otherwise,
-// a run would find out only after the control plane has started. Unknown fields and null are valid.
+// a run would find out only after the control plane has started. A field may be null.
 func checkManifest(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || !slices.Contains(installed, o.GetKind()) { // a name may be missing or generated
 		return nil
@@ -49,6 +51,11 @@ func validate(o *unstructured.Unstructured) error {
 	}
 	if err := decode(withoutBundles(o), typed); err != nil {
 		return err
+	}
+	if !definition { // newer versions of Kubernetes have further fields of schemas
+		if err := checkFields(o, typed); err != nil {
+			return err
+		}
 	}
 	if err := checkName(o); err != nil {
 		return err
@@ -100,6 +107,51 @@ func decode(o *unstructured.Unstructured, into any) error {
 		return errors.New(inputfile.JSONReason(err))
 	}
 	return nil
+}
+
+// checkFields returns an error if the Go type of an object lacks one of its fields. The API
+// server would ignore such a field, and kubectl refuses it.
+func checkFields(o *unstructured.Unstructured, typed any) error {
+	typed = reflect.New(reflect.TypeOf(typed).Elem()).Interface()
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(withoutBundles(o).Object, typed, true)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil // decode has found the wrong types
+	}
+	var path string
+	if _, err := fmt.Sscanf(strict.Errors()[0].Error(), "unknown field %q", &path); err != nil {
+		return strict.Errors()[0]
+	}
+	parts := strings.Split(path, ".")
+	known := fieldsAt(reflect.TypeOf(typed), parts[:len(parts)-1])
+	return fmt.Errorf("unknown field %s%s", path, nearest.Suggestion(parts[len(parts)-1], known))
+}
+
+// fieldsAt returns the names of the fields that a Go type has at a path, such as "rules[0]".
+func fieldsAt(t reflect.Type, path []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		if len(path) > 0 {
+			if part, _, _ := strings.Cut(path[0], "["); part == name {
+				return fieldsAt(field.Type, path[1:])
+			}
+		}
+		names = append(names, name)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return names
 }
 
 // checkBase64 returns an error if a value of a Secret or ConfigMap is not base64. The errors of package
