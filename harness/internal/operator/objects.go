@@ -265,6 +265,27 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	return o
 }
 
+// checkNamesakes returns an error if two definitions have the same kind, because operator would give both
+// the same controller. The section found of the subject file may list other controllers instead.
+func (s *objects) checkNamesakes(found *scenario.Operator) error {
+	if found != nil && len(found.Controllers) > 0 {
+		return nil
+	}
+	first := map[string]string{}
+	for _, kind := range s.kinds {
+		group, _, _ := strings.Cut(kind.APIVersion, "/")
+		name := kind.Plural + "." + group
+		if _, known := kube.Named(kind.Kind); known || kind.ClusterScoped {
+			continue // the kind gets no controller
+		}
+		if first[kind.Kind] != "" {
+			return fmt.Errorf("found the kind %s in the CustomResourceDefinitions %s and %s; expected one of them, or the controllers in the section operator of the subject file", kind.Kind, first[kind.Kind], name)
+		}
+		first[kind.Kind] = name
+	}
+	return nil
+}
+
 // withKind returns a list of kinds with one more kind, unless the list already contains this kind.
 func withKind(kinds []string, kind string) []string {
 	if slices.Contains(kinds, kind) {

@@ -106,6 +106,9 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		objects = append(objects, read...)
 	}
 	deployed, err := sort(objects)
+	if err == nil {
+		err = deployed.checkNamesakes(f.Operator)
+	}
 	if err != nil {
 		return nil, document.Errorf("subject.manifests", "%w", err)
 	}

@@ -323,6 +323,7 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "manager", "")
 	writeProgram(t, dir, "run")
 	write(t, dir, "widgets.yaml", widgets)
+	write(t, dir, "other.yaml", strings.ReplaceAll(widgets, "example.com", "example.org"))
 	write(t, dir, "text.yaml", "just text")
 	write(t, dir, "nothing.yaml", "spec: {}")
 	write(t, dir, "unnamed.yaml", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {}}")
@@ -351,6 +352,8 @@ func TestErrors(t *testing.T) {
 		{"empty manifest", `subject: {exec: run, manifests: [""]}`, ":1:34: subject.manifests[0]: found an empty text; expected the path of a file or directory"},
 		{"definition without name", "subject: {exec: run, manifests: [unnamed.yaml]}", "subject.manifests: " + dir + "/unnamed.yaml, document 1: found a CustomResourceDefinition without metadata.name; expected a name"},
 		{"definition twice", "subject: {exec: run, manifests: [widgets.yaml, widgets.yaml]}", "widgets.yaml, document 1: found CustomResourceDefinition widgetry.example.com twice; expected each object once; the first is in " + dir + "/widgets.yaml, document 1"},
+		{"two definitions of a kind", "subject: {exec: run, manifests: [widgets.yaml, other.yaml]}",
+			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
 		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'; if only"},
