@@ -229,6 +229,8 @@ func TestGenericErrors(t *testing.T) {
 			`x.yaml:5:26: workload[1].create.apiVersion: found apiVersion "v1" for kind Pod; remove the field, because gauntlet knows the apiVersion of this kind`},
 		{"two apiVersions", widget + "  - create: {apiVersion: example.com/v2, kind: Widget, name: x, manifest: {}}\n",
 			"x.yaml:6:26: workload[2].create.apiVersion: found example.com/v2 for kind Widget; expected example.com/v1, as in an earlier create"},
+		{"apiVersion of the field operator", "operator: {kinds: [{apiVersion: example.com/v2, kind: Widget}]}\n" + create("apiVersion: example.com/v1, kind: Widget, name: x, manifest: {}"),
+			"x.yaml:6:26: workload[1].create.apiVersion: found example.com/v1 for kind Widget; expected example.com/v2, as in operator.kinds, or in a CustomResourceDefinition of subject.manifests"},
 		{"kind that is no name", create("apiVersion: example.com/v1, kind: widget, name: w, manifest: {}"),
 			`x.yaml:5:48: workload[1].create.kind: found "widget"; expected the name of a kind, such as StatefulSet`},
 		{"misspelled kind", create("apiVersion: apps/v1, kind: Statefulset, name: w, manifest: {}"),

@@ -207,10 +207,14 @@ func (v *validator) specReplicas(path string, kind Kind, found Fields) {
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.builtin(path, kind)
+	from := "as in an earlier create"
+	if o := v.scenario.Operator; o != nil && slices.ContainsFunc(o.Kinds, func(k ExternalKind) bool { return k.Kind == string(c.Kind) }) {
+		from = "as in operator.kinds, or in a CustomResourceDefinition of subject.manifests"
+	}
 	for _, known := range v.kinds {
 		if known.Name == string(c.Kind) && !v.invalid("operator.kinds") {
 			v.check(known.APIVersion() == kind.APIVersion(), path+".apiVersion",
-				"found %s for kind %s; expected %s, as in an earlier create", kind.APIVersion(), c.Kind, known.APIVersion())
+				"found %s for kind %s; expected %s, %s", kind.APIVersion(), c.Kind, known.APIVersion(), from)
 		}
 	}
 	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
