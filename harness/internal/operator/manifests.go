@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -211,10 +212,14 @@ func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, erro
 			}
 			objects = append(objects, &unstructured.Unstructured{Object: fields})
 		}
-	case o.GetKind() == "" || o.GetAPIVersion() == "":
-		return nil, errors.New("found an object without kind or apiVersion; expected a Kubernetes manifest")
 	}
 	for _, o := range objects {
+		if o.GetKind() == "" || o.GetAPIVersion() == "" {
+			return nil, errors.New("found an object without kind or apiVersion; expected a Kubernetes manifest")
+		}
+		if _, err := schema.ParseGroupVersion(o.GetAPIVersion()); err != nil {
+			return nil, fmt.Errorf("%s %s: apiVersion: found %.80q; expected a group and a version such as apps/v1, or v1", o.GetKind(), o.GetName(), o.GetAPIVersion())
+		}
 		if err := checkManifest(o); err != nil {
 			return nil, err
 		}

@@ -419,6 +419,8 @@ func TestInvalidManifests(t *testing.T) {
 		{"binaryData with text", configMap + "binaryData: {x: '%'}\n", "ConfigMap a: binaryData.x: found a text that is not base64; expected base64"},
 		{"item that is a number", "apiVersion: v1\nkind: List\nitems: [5]\n", "m.yaml, document 1: items[0]: found 5; expected an object"},
 		{"item of a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Namespace, metadata: {name: A}}]\n", `document 1: Namespace A: metadata.name: found "A"`},
+		{"item without apiVersion", "apiVersion: v1\nkind: List\nitems: [{kind: ConfigMap, metadata: {name: a}}]\n", "document 1: found an object without kind or apiVersion"},
+		{"apiVersion of three parts", "apiVersion: v1/v2/v3\nkind: ConfigMap\nmetadata: {name: a}\n", `m.yaml, document 1: ConfigMap a: apiVersion: found "v1/v2/v3"; expected a group and a version such as apps/v1, or v1`},
 		{"webhooks as text", webhook + "webhooks: x\n", "ValidatingWebhookConfiguration a: found string at webhooks; expected a list"},
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
