@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 		if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
 			return p, fmt.Errorf("container %s: found a mount of the volume %.80q; expected a volume of spec.template.spec.volumes", container.Name, mount.Name)
 		}
+		if !path.IsAbs(mount.MountPath) {
+			return p, fmt.Errorf("container %s: found the mountPath %.80q; expected an absolute path", container.Name, mount.MountPath)
+		}
 	}
 	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
 	var directories []string
@@ -58,7 +62,10 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 			directories = append(directories, m.MountPath)
 		}
 	}
-	for _, variable := range container.Env {
+	for i, variable := range container.Env {
+		if variable.Name == "" {
+			return p, fmt.Errorf("container %s: env[%d]: found no name; expected the name of an environment variable", container.Name, i)
+		}
 		if value, ok := valueOf(variable); ok {
 			p.env[variable.Name] = inCertificates(value, directories)
 		}

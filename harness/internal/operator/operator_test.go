@@ -435,6 +435,8 @@ func TestInvalidManifests(t *testing.T) {
 		{"template that is a number", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: 3}\n", "m.yaml, document 1: Deployment a: found number at spec.template; expected an object"},
 		{"no container", deployment + "{}}}\n", "m.yaml, document 1: Deployment a: spec.template.spec.containers: found no container; expected at least one"},
 		{"mount without volume", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `container m: found a mount of the volume "x"; expected a volume of spec.template.spec.volumes`},
+		{"mount at a relative path", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: etc/x}]}], volumes: [{name: x}]}}}\n", `container m: found the mountPath "etc/x"; expected an absolute path`},
+		{"environment variable without name", deployment + "{containers: [{name: m, env: [{value: x}]}]}}}\n", "m.yaml, document 1: Deployment a: container m: env[0]: found no name; expected the name of an environment variable"},
 		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
 		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},
 		{"definition of a wrong scope", strings.Replace(definition, "Cluster", "Foo", 1), `spec.scope: found "Foo"; expected Namespaced or Cluster`},
