@@ -219,6 +219,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "file:///etc/passwd"}, `scenario "file:///etc/passwd": found a URL; expected the path of a file, or a built-in scenario`},
 		{[]string{"help", "run", "extra"}, `unknown command "extra" for "gauntlet run"; "gauntlet run" has no commands`},
 		{[]string{"list", "all"}, "allowed-behaviors, known-issues"},
+		{[]string{"run", "burst", "--subject=exec:op.yaml"}, `--subject: found "exec:op.yaml"; expected exec:PATH with the path of a program, or only the path of the subject file: --subject=op.yaml`},
 		{[]string{"run", "burst", "--subject=exec:"}, `found "exec:"; expected exec:PATH with the path of a program`},
 		{[]string{"run", "burst", "--baseline=" + dir + "/none"}, `none: no such file or directory; expected a baseline`},
 		{[]string{"baseline", "burst", "--output=-"}, `--output: found "-"; expected the path of a new file`},

@@ -17,7 +17,7 @@ import (
 // isSubjectFile reports whether a value of --subject is the path of a subject file, which
 // describes a controller in YAML.
 func isSubjectFile(value string) bool {
-	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value)) && !strings.HasPrefix(value, "exec:")
 }
 
 // checkSubject returns an error if a value of the flag --subject or --subjects is invalid. A valid
@@ -26,6 +26,9 @@ func isSubjectFile(value string) bool {
 func checkSubject(flag, value string) error {
 	if isSubjectFile(value) {
 		return nil
+	}
+	if program, ok := strings.CutPrefix(value, "exec:"); ok && isSubjectFile(program) {
+		return fmt.Errorf("--%s: found %q; expected exec:PATH with the path of a program, or only the path of the subject file: --%s=%s", flag, value, flag, program)
 	}
 	if _, err := subject.ParseTarget(value, "FILE.yaml"); err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
