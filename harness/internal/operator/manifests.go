@@ -85,7 +85,7 @@ func readManifests(dir, path string) ([]manifest, error) {
 func kustomize(dir string) ([]manifest, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, fmt.Errorf("building the kustomization in %s: %s; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead", dir, kustomizeReason(err))
+		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
 	}
 	var objects []manifest
 	for _, resource := range built.Resources() {
@@ -117,10 +117,13 @@ var (
 	malformedPattern   = regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`)
 )
 
-// kustomizeReason returns the text of an error of kustomize. For a missing file, that text says the
-// same several times; kustomizeReason returns it once.
+// kustomizeReason returns the text of an error of kustomize, and the next step of the user. For a missing
+// file, the error says the same several times; kustomizeReason says it once.
 func kustomizeReason(err error) string {
 	text := inputfile.JSONReason(err)
+	if strings.Contains(text, "HelmChartInflationGenerator") {
+		return `found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`
+	}
 	if remotePattern.MatchString(text) {
 		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
 	}
@@ -131,8 +134,11 @@ func kustomizeReason(err error) string {
 		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
 		text = match[1] + ": " + text
 	}
-	return malformedPattern.ReplaceAllString(text, "$2: $1")
+	return malformedPattern.ReplaceAllString(text, "$2: $1") + "; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"
 }
+
+// helmPattern matches an action of a Helm template outside of quotation marks.
+var helmPattern = regexp.MustCompile(`(?m)^[^"'#\n]*\{\{-?\s*(\.|\$|include|template|if|range|with|define|toYaml|end)`)
 
 // readManifest returns the objects of a YAML or JSON file, which may contain several documents.
 // It replaces a List by its items.
@@ -152,6 +158,9 @@ func readManifest(path string) ([]manifest, error) {
 		}
 		if err != nil {
 			at, reason := inputfile.Locate(path, content, err, nil)
+			if helmPattern.Match(content) {
+				reason = `found a Helm template; render it with "helm template" first (` + reason + ")"
+			}
 			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", at, document, reason)
 		}
 		o := &unstructured.Unstructured{Object: fields}

@@ -197,6 +197,9 @@ func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, 
 // kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
 // result has the storage version.
 func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error) {
+	if version := definition.GetAPIVersion(); version != "apiextensions.k8s.io/v1" {
+		return scenario.ExternalKind{}, fmt.Errorf("apiVersion: found %.80q; expected apiextensions.k8s.io/v1", version)
+	}
 	var read struct {
 		Spec struct {
 			Group string `json:"group"`

@@ -331,6 +331,7 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
 	write(t, dir, "missing/kustomization.yaml", "resources: [none.yaml]\n")
 	write(t, dir, "remote/kustomization.yaml", "resources: [https://example.invalid/x.yaml]\n")
+	write(t, dir, "chart/kustomization.yaml", "helmCharts: [{name: a, repo: 'http://127.0.0.1:1'}]\n")
 	write(t, dir, "cut/kustomization.yaml", "resources: [a.yaml]\n")
 	write(t, dir, "cut/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
@@ -354,7 +355,8 @@ func TestErrors(t *testing.T) {
 		{"definition twice", "subject: {exec: run, manifests: [widgets.yaml, widgets.yaml]}", "widgets.yaml, document 1: found CustomResourceDefinition widgetry.example.com twice; expected each object once; the first is in " + dir + "/widgets.yaml, document 1"},
 		{"two definitions of a kind", "subject: {exec: run, manifests: [widgets.yaml, other.yaml]}",
 			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
-		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory; if only"},
+		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory"},
+		{"kustomization of a Helm chart", "subject: {exec: run, manifests: [chart]}", `/chart: found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
 		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'; if only"},
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
@@ -421,6 +423,10 @@ func TestInvalidManifests(t *testing.T) {
 		{"item of a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Namespace, metadata: {name: A}}]\n", `document 1: Namespace A: metadata.name: found "A"`},
 		{"item without apiVersion", "apiVersion: v1\nkind: List\nitems: [{kind: ConfigMap, metadata: {name: a}}]\n", "document 1: found an object without kind or apiVersion"},
 		{"apiVersion of three parts", "apiVersion: v1/v2/v3\nkind: ConfigMap\nmetadata: {name: a}\n", `m.yaml, document 1: ConfigMap a: apiVersion: found "v1/v2/v3"; expected a group and a version such as apps/v1, or v1`},
+		{"Helm template", configMap + "data: {x: {{ .Values.x }}}\n", `document 1: expected a manifest: found a Helm template; render it with "helm template" first (found a key that is a list or a mapping; expected a text)`},
+		{"Helm template in the second document", configMap + "---\n{{- if .Values.x }}\n" + secret + "{{- end }}\n", "document 2: expected a manifest: found a Helm template"},
+		{"template in a text", configMap + "data: {x: '{{ .Values.x }}'}\n", ""},
+		{"definition of v1beta1", strings.Replace(definition, "k8s.io/v1", "k8s.io/v1beta1", 1), `CustomResourceDefinition gadgets.a.b: apiVersion: found "apiextensions.k8s.io/v1beta1"; expected apiextensions.k8s.io/v1`},
 		{"webhooks as text", webhook + "webhooks: x\n", "ValidatingWebhookConfiguration a: found string at webhooks; expected a list"},
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
