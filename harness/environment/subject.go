@@ -244,7 +244,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		if e.watches.recording && e.Proxy != nil {
 			e.watches.require(o.watched())
 		}
-		err = e.watches.wait(ctx, e.Subject.Err)
+		err = e.watches.wait(ctx, e.Subject.Err, func(text string) { e.progress("waiting for the subject: %s", text) })
 		if errors.Is(err, context.DeadlineExceeded) && d != nil {
 			err = fmt.Errorf("%w; if the program never watches one of these resources, describe its controllers in the section operator of the subject file", err)
 		}

@@ -35,6 +35,10 @@ type subjectWatches struct {
 	// not ended, by request ID.
 	watched map[watchRequest]bool
 	open    map[uint64]watchRequest
+	// lists contains the resources of the list requests that have no response yet, by request ID. denied
+	// contains the lists and watches that RBAC has denied since the start, such as "list pods".
+	lists  map[uint64]string
+	denied map[string]bool
 	// holders maps the leader-election identity of each running replica to the replica's name.
 	holders map[string]string
 	// leader is the replica that last wrote its identity to a Lease. It is "" if that replica has
@@ -51,6 +55,7 @@ type watchRequest struct{ replica, resource string }
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
 		pending: map[uint64]watchRequest{}, watched: map[watchRequest]bool{}, open: map[uint64]watchRequest{}, holders: map[string]string{},
+		lists: map[uint64]string{}, denied: map[string]bool{},
 	}
 }
 
@@ -71,11 +76,19 @@ func (w *subjectWatches) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb == "watch":
 		w.pending[r.Request.ID] = watchRequest{r.Request.Subject, r.Request.Resource}
+	case r.Request != nil && r.Request.Verb == "list":
+		w.lists[r.Request.ID] = r.Request.Resource
 	case r.Request != nil && r.Request.Resource == leaseResource:
 		w.observeLease(r.Request)
 	case r.Response != nil:
 		request, ok := w.pending[r.Response.ID]
+		if r.Response.Denied && ok {
+			w.denied["watch "+request.resource] = true
+		} else if resource, ok := w.lists[r.Response.ID]; r.Response.Denied && ok {
+			w.denied["list "+resource] = true
+		}
 		delete(w.pending, r.Response.ID)
+		delete(w.lists, r.Response.ID)
 		if ok && r.Response.OK() {
 			w.open[r.Response.ID], w.watched[request] = request, true
 		}
@@ -199,13 +212,33 @@ func (e *Environment) SubjectWatchesNow() bool { return len(e.watches.closed()) 
 // watchPollInterval is the interval at which wait checks which resources the leader watches.
 const watchPollInterval = 10 * time.Millisecond
 
+// noticeAfter is the time after which wait says what it waits for.
+const noticeAfter = 5 * time.Second
+
+// deniedText returns the end of an error message about the lists and watches that RBAC has denied. It
+// returns "" if there are none.
+func (w *subjectWatches) deniedText() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.denied) == 0 {
+		return ""
+	}
+	return "; the API server denied " + strings.Join(slices.Sorted(maps.Keys(w.denied)), ", ") + ": add these permissions to a role of the subject"
+}
+
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
-// the missing and the watched resources. The argument ended is a callback that returns an error if the
+// the missing and the watched resources, and the requests that RBAC has denied. wait passes this text to the
+// callback notice if the leader still does not watch all resources after noticeAfter. The argument ended is a callback that returns an error if the
 // subject has ended unexpectedly. wait then returns this error at once.
-func (w *subjectWatches) wait(ctx context.Context, ended func() error) error {
+func (w *subjectWatches) wait(ctx context.Context, ended func() error, notice func(text string)) error {
+	polls := 0
 	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {
 		if missing := w.missing(); len(missing) > 0 && ended() == nil {
-			return fmt.Errorf("no replica of the subject watches %s; it watches %s", strings.Join(missing, ", "), cmp.Or(strings.Join(w.resources(), ", "), "nothing"))
+			err := fmt.Errorf("no replica of the subject watches %s; it watches %s%s", strings.Join(missing, ", "), cmp.Or(strings.Join(w.resources(), ", "), "nothing"), w.deniedText())
+			if polls++; polls == int(noticeAfter/watchPollInterval) {
+				notice(err.Error())
+			}
+			return err
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -21,6 +22,26 @@ func defaultControllers(t *testing.T) []kube.Controller {
 	return controllers
 }
 
+// TestSubjectWatchesDenied checks that the notice and the error of a wait name the denied requests.
+func TestSubjectWatchesDenied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSubjectWatches()
+		m.required = []string{"pods"}
+		for id, verb := range []string{"list", "watch", "get"} {
+			m.observe(&history.Record{Request: &history.Request{ID: uint64(id), Subject: "subject-0", Verb: verb, Resource: "pods"}})
+			m.observe(&history.Record{Response: &history.Response{ID: uint64(id), Code: 403, Denied: true}})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*noticeAfter)
+		defer cancel()
+		var notices []string
+		err := m.wait(ctx, func() error { return nil }, func(text string) { notices = append(notices, text) })
+		const want = "no replica of the subject watches pods; it watches nothing; the API server denied list pods, watch pods: add these permissions to a role of the subject"
+		if len(notices) != 1 || notices[0] != want || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("notices %q, error %v; want %q", notices, err, want)
+		}
+	})
+}
+
 // TestWaitForWatches verifies that wait returns when the leader watches all required resources.
 // After a timeout, the error must name the missing resources.
 func TestWaitForWatches(t *testing.T) {
@@ -30,14 +51,14 @@ func TestWaitForWatches(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	const found = "no replica of the subject watches deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services; it watches "
-	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), found+"nothing") {
+	if err := m.wait(ctx, alive, silent); err == nil || !strings.Contains(err.Error(), found+"nothing") {
 		t.Errorf("error %v, want the names of the missing watches", err)
 	}
 	m.observe(&history.Record{Request: &history.Request{ID: 100, Verb: "watch", Resource: "secrets"}})
 	m.observe(&history.Record{Response: &history.Response{ID: 100, Code: 200}})
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := m.wait(ctx, alive); err == nil || !strings.Contains(err.Error(), found+"secrets") {
+	if err := m.wait(ctx, alive, silent); err == nil || !strings.Contains(err.Error(), found+"secrets") {
 		t.Errorf("error %v, want the names of the missing watches and of the open one", err)
 	}
 	for i, resource := range m.required {
@@ -45,7 +66,7 @@ func TestWaitForWatches(t *testing.T) {
 		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
 		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
 	}
-	if err := m.wait(t.Context(), alive); err != nil {
+	if err := m.wait(t.Context(), alive, silent); err != nil {
 		t.Error(err)
 	}
 	m.observe(&history.Record{WatchClosed: &history.WatchClosed{ID: 1, Resource: m.required[0]}})
@@ -59,7 +80,7 @@ func TestWaitForWatchesOfEndedSubject(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))
 	want := errors.New("exited with status 1")
-	if err := m.wait(t.Context(), func() error { return want }); !errors.Is(err, want) {
+	if err := m.wait(t.Context(), func() error { return want }, silent); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
@@ -107,3 +128,6 @@ func TestEndedReplicasAreForgotten(t *testing.T) {
 	end("subject-1")
 	expect("without recorded requests", true, "", "")
 }
+
+// silent is a callback of a wait that ignores the notice.
+func silent(string) {}
