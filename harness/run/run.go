@@ -193,8 +193,8 @@ func (o *Options) checkOptions() error {
 	return cmp.Or(o.Target.CheckControllers(o.Scenario.Controllers()), environment.CheckTarget(provider, o.Target), o.checkFlags())
 }
 
-// checkFlags returns an error if the scenario sets a field that becomes a flag of kube-controller-manager,
-// and the program is that of a subject file. Such a program has flags of its own.
+// checkFlags returns an error if the scenario sets a field that the program cannot obey. Fields such as qps
+// become flags of kube-controller-manager, and the program of a subject file has flags of its own.
 func (o *Options) checkFlags() error {
 	if o.Target.Definition() == nil {
 		return nil

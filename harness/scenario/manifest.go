@@ -153,8 +153,8 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	v.typed(path, kind, found)
 }
 
-// typed records an error for each field that objects of a kind do not have, and for each value of
-// another type. It knows the kinds of Kubernetes. The API server validates the fields of other kinds.
+// typed records an error for each unknown field of an object, and for each value of another type. It
+// knows the kinds of Kubernetes. The API server validates the fields of other kinds.
 func (v *validator) typed(path string, name Kind, found Fields) {
 	kind, ok := kube.Named(string(name))
 	for _, created := range v.kinds {

@@ -82,6 +82,23 @@ func withoutName(o *unstructured.Unstructured) error {
 	return fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
 }
 
+// isOfOtherProgram reports whether the manifests have ServiceAccounts, but none to which a role binding grants
+// its role.
+func isOfOtherProgram(binding manifest, manifests []manifest) bool {
+	var accounts []string
+	for _, o := range manifests {
+		if o.GetKind() == "ServiceAccount" {
+			accounts = append(accounts, o.GetName())
+		}
+	}
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	return len(accounts) > 0 && !slices.ContainsFunc(subjects, func(s any) bool {
+		fields, _ := s.(map[string]any)
+		name, _ := fields["name"].(string)
+		return slices.Contains(accounts, name)
+	})
+}
+
 // add adds one object of the manifests to the fields of s. For an object that a run does not use,
 // it adds only the kind of the object to s.ignored. It uses the rules of a role only if a role
 // binding names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
@@ -142,10 +159,11 @@ func boundRoles(manifests []manifest) (map[string]bool, error) {
 var defaultRoles = []string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}
 
 // checkRoleRefs returns an error if a role binding names a role that neither the manifests nor a new
-// cluster contains. The API server accepts such a role binding, but it permits nothing.
+// cluster contains. The API server accepts such a role binding, but it permits nothing. checkRoleRefs ignores
+// role bindings for ServiceAccounts of other programs, such as Prometheus.
 func checkRoleRefs(manifests []manifest) error {
 	for _, o := range manifests {
-		if o.GroupVersionKind().Group != rbacv1.GroupName || !strings.HasSuffix(o.GetKind(), "RoleBinding") {
+		if o.GroupVersionKind().Group != rbacv1.GroupName || !strings.HasSuffix(o.GetKind(), "RoleBinding") || isOfOtherProgram(o, manifests) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")

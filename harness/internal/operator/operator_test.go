@@ -412,6 +412,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: found number at spec.names.kind; expected a text"},
 		{"binding of an unknown role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: managr}\n---\n" + role + "metadata: {name: manager}\n",
 			`m.yaml, document 1: ClusterRoleBinding a: roleRef.name: found "managr"; expected a ClusterRole of subject.manifests, or a default one such as cluster-admin; did you mean manager?`},
+		{"binding of an unknown role for another program", binding + "subjects: [{kind: ServiceAccount, name: prometheus}]\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: prometheus}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager}\n", ""},
 		{"binding of a default role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}\n", ""},
 		{"binding of a Role in another namespace", strings.NewReplacer("ClusterRole", "Role", "name: a", "name: a, namespace: b").Replace(binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\n---\n" + role + "metadata: {name: r, namespace: c}\n"),
 			`RoleBinding a: roleRef.name: found "r"; expected a Role of subject.manifests in the namespace of the RoleBinding`},
