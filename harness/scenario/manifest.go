@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -176,7 +177,7 @@ func (v *validator) typed(path string, name Kind, found Fields) {
 		return
 	}
 	for _, field := range unknown {
-		at, ok := field.(kubejson.FieldError)
+		at, ok := errors.AsType[kubejson.FieldError](field)
 		if !ok || v.invalid(join(path, at.FieldPath())) {
 			continue
 		}
