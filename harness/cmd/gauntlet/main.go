@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
@@ -40,6 +42,8 @@ func main() {
 	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
 	// signal.Ignore, programs that gauntlet starts keep the default action of the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	klog.LogToStderr(false) // the log of gauntlet's own API clients, such as about a watch that ended with the run
+	klog.SetOutput(io.Discard)
 	code := exitPass
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
