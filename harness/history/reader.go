@@ -11,6 +11,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -262,7 +263,8 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1
 		}
 		if err := unmarshalRecord(line, &decoded); err != nil {
-			return nil, fmt.Errorf("the line is no valid record: %s", inputfile.JSONReason(err))
+			reason := strings.ReplaceAll(inputfile.JSONReason(err), "the end of the file", "the end of the line")
+			return nil, fmt.Errorf("the line is no valid record: %s", strings.ReplaceAll(reason, "the file is cut off", "the line is cut off"))
 		}
 		record = &decoded.Record
 		if decoded.Format1Commit != nil {

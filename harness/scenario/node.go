@@ -142,6 +142,10 @@ func parseNode(src *source, data []byte) (*node, error) {
 		if !errors.As(err, &bad) || bad.GetToken() == nil {
 			return nil, src.errorAt(position{}, "", "the file is not valid YAML: %w", err)
 		}
+		if at := hardSpacePattern.FindIndex(data); at != nil {
+			line := bytes.Count(data[:at[1]], []byte("\n")) + 1
+			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
+		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))
 	}
@@ -170,6 +174,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 	}
 	return src.convert(root, 0)
 }
+
+// hardSpacePattern matches a non-breaking space in the indentation of a line.
+var hardSpacePattern = regexp.MustCompile(`(?m)^[ \t]*\x{a0}`)
 
 // textPattern matches the beginning of a document, which is no comment, directive or marker.
 var textPattern = regexp.MustCompile(`(?m)^[ \t]*(?:[^#%\s.-]|-[^-\n])`)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,9 @@ const writable = 0o3
 func checkDirectory(flag, path string) error {
 	if path == "" {
 		return nil
+	}
+	if scheme, _, found := strings.Cut(path, "://"); found {
+		return fmt.Errorf("--%s=%s: found a URL with the scheme %.20q; expected a directory on this machine", flag, path, scheme)
 	}
 	parent, err := existing(path)
 	switch {

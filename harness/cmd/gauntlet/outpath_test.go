@@ -36,6 +36,7 @@ func TestOutputPaths(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"run burst --dry-run --out=FILE", "--out=FILE: found a file; expected a directory"},
 		{"run burst --dry-run --out=FILE/x", "--out=FILE/x: FILE is a file; expected a directory in which files can be created"},
+		{"run burst --dry-run --out=s3://bucket/x", `--out=s3://bucket/x: found a URL with the scheme "s3"; expected a directory on this machine`},
 		{"run burst --dry-run --out=/proc/foo", "--out=/proc/foo: cannot create a directory in /proc: no such file or directory; expected a directory"},
 		{"run burst --dry-run --audit-dir=/dev/null/x", "--audit-dir=/dev/null/x: /dev/null is a file"},
 		{"explore burst --provider=embedded --dir=FILE --subject=" + startsOnce(t), "--dir=FILE: found a file; expected a directory"},
