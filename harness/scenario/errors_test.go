@@ -229,6 +229,9 @@ func TestParseErrors(t *testing.T) {
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
 
 		// Invalid faults
+		{"parameters beside the fault", minimal + "faults:\n  - api-error:\n    verb: create\n    code: 500\n", "x.yaml:7:5: faults[0]: found the field verb beside api-error, which has no parameters; expected the parameters indented below api-error"},
+		{"parameters beside the operation", instead("  - create:\n    kind: ReplicaSet\n    name: web\n"), "x.yaml:5:5: workload[0]: found the field kind beside create, which has no parameters; expected the parameters indented below create"},
+		{"the name of a fault as a value", minimal + "faults:\n  - type: api-error\n    verb: create\n", `x.yaml:6:5: faults[0]: found the field type with the value "api-error"; expected the name as the key, and the parameters below it, such as api-error: {…}`},
 		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire"},
 		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found the fields "form" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; did you mean for?`},
 		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -61,6 +62,9 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	if fields, unknown := notScenario(root); unknown {
 		return nil, src.errorAt(position{}, "", "found a file with %s; expected a scenario, which has name and workload", fields)
 	}
+	if err := JoinErrors(src.misplaced(root)...); err != nil {
+		return nil, err
+	}
 	s := &Scenario{source: src}
 	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
 	earlier := flatten([]error{unreadable})
@@ -84,6 +88,49 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 		return nil, src.errorAt(position{}, "", "found a scenario of %d bytes, complete with defaults; expected at most %d bytes", size, SizeLimit)
 	}
 	return s, nil
+}
+
+// misplaced returns an error for each step and each fault whose parameters are not below its name. Such
+// parameters would otherwise give an error for each of them, and others for the missing ones.
+func (s *source) misplaced(root *node) (errs []error) {
+	top, _ := root.value.(mapping)
+	faultFields := slices.Collect(maps.Keys(new(Fault).options()))
+	for _, list := range []struct {
+		name   string
+		plain  []string // the fields of an item that have no parameters
+		others []string // further fields that an item may have
+	}{{"workload", []string{stepAfter}, append(operationNames(), stepAwait)}, {"faults", faultFields, nil}} {
+		value := top.field(list.name)
+		if value == nil {
+			continue
+		}
+		items, _ := value.value.(sequence)
+		for i, item := range items {
+			fields, _ := item.value.(mapping)
+			if err := s.misplacedIn(fields, fmt.Sprintf("%s[%d]", list.name, i), list.plain, list.others); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
+}
+
+// misplacedIn returns an error if a step or a fault has a name without parameters, and unknown fields beside
+// it. It also returns one for a fault with the name as the value of a field, such as type. The argument path
+// is the place of the step or fault in the file.
+func (s *source) misplacedIn(fields mapping, path string, plain, others []string) error {
+	empty := slices.IndexFunc(fields, func(e entry) bool { return e.value.value == nil && !slices.Contains(plain, e.name) })
+	for _, field := range fields {
+		text, isText := field.value.value.(string)
+		switch {
+		case slices.Contains(plain, field.name), slices.Contains(others, field.name):
+		case empty >= 0 && field.name != fields[empty].name:
+			return s.errorAt(field.position, path, "found the field %s beside %s, which has no parameters; expected the parameters indented below %s", field.name, fields[empty].name, fields[empty].name)
+		case field.name == "type" && isText && empty < 0:
+			return s.errorAt(field.position, path, "found the field type with the value %.60q; expected the name as the key, and the parameters below it, such as %.60s: {…}", text, text)
+		}
+	}
+	return nil
 }
 
 // isSubjectFile reports whether a YAML file describes a program under test instead of a scenario.
