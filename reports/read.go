@@ -146,7 +146,7 @@ func (r *jsonRun) checkContent() error {
 		return fmt.Errorf("verdict: %w", err)
 	}
 	if longest := math.MaxInt64 / float64(time.Second); r.DurationSeconds < 0 || r.DurationSeconds >= longest {
-		return fmt.Errorf("durationSeconds: found %g; expected 0 to %g", r.DurationSeconds, longest)
+		return fmt.Errorf("durationSeconds: found %g; expected 0 to %.0f", r.DurationSeconds, longest)
 	}
 	numbers := []number{{"size", r.Size}}
 	for i, fault := range r.Faults {

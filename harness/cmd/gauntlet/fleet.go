@@ -236,6 +236,9 @@ func (f *fleetPodFlags) complete() error {
 		if limit.value != 0 && (limit.value < time.Second || limit.value > fleetDurationMax) {
 			return fmt.Errorf("--%s=%s: expected 0, or 1s to %s", limit.flag, limit.value, fleetDurationMax)
 		}
+		if limit.value%time.Second != 0 {
+			return fmt.Errorf("--%s=%s: expected whole seconds", limit.flag, limit.value)
+		}
 	}
 	for _, quantity := range []struct {
 		flag, text, least, most string

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +68,8 @@ func checkTolerations(path string, all []corev1.Toleration) error {
 			field, found, expected = "key", t.Key, "the key of a taint"
 		case t.Operator == corev1.TolerationOpExists && strings.TrimSpace(t.Value) != "":
 			field, found, expected = "value", t.Value, "no value with the operator Exists"
+		case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
+			field, found, expected = "tolerationSeconds", strconv.FormatInt(*t.TolerationSeconds, 10), "no seconds, or the effect NoExecute"
 		default:
 			continue
 		}

@@ -21,6 +21,7 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --seeds=1..18446744073709551615", "--seeds: found 1..18446744073709551615; expected seeds of at most 18446744073709551614"},
 		{"--claim=results --seeds=1..18446744073709551616", "expected seeds of at most 18446744073709551614"},
 		{"--claim=results --deadline=10ms", "--deadline=10ms: expected 0, or 1s to 596523h14m7s"},
+		{"--claim=results --keep-job=1500ms", "--keep-job=1.5s: expected whole seconds"},
 		{"--claim=results --keep-job=999999h", "--keep-job=999999h0m0s: expected 0, or 1s to 596523h14m7s"},
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
