@@ -40,10 +40,40 @@ func TestProcessAlive(t *testing.T) {
 			h.wait(1100 * time.Millisecond)
 			died(h)
 		}},
-		{name: "exits after the response to a lease renewal came late", want: Pass, build: func(h *historyBuilder) {
+		{name: "exits after a late lease renewal", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(8 * time.Second)
 			h.holdLease()
+			h.wait(1500 * time.Millisecond)
+			died(h)
+		}},
+		{name: "exits after the response to a lease renewal came late", want: Pass, build: func(h *historyBuilder) {
+			h.holdLease()
+			h.wait(2 * time.Second)
+			step := h.renew("me")
+			h.wait(5 * time.Second)
+			h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
+			h.findLease("me")
+			h.wait(time.Second)
+			h.holdLease()
+			h.wait(4 * time.Second)
+			died(h)
+		}},
+		{name: "exits just after a lease renewal", want: Fail, evidence: "died", build: func(h *historyBuilder) {
+			h.holdLease()
+			h.wait(8 * time.Second)
+			h.holdLease()
+			h.wait(500 * time.Millisecond)
+			h.append(history.Record{Stall: &history.Stall{Duration: 300 * time.Millisecond}})
+			died(h)
+		}},
+		{name: "reads the lease before each renewal, and exits", want: Fail, evidence: "died", build: func(h *historyBuilder) {
+			h.holdLease()
+			for range 4 {
+				h.wait(2 * time.Second)
+				h.findLease("me")
+				h.holdLease()
+			}
 			h.wait(1500 * time.Millisecond)
 			died(h)
 		}},

@@ -27,11 +27,39 @@ type leaseHolder struct {
 	// holder. The clock of the process excludes this time.
 	stalled time.Duration
 	// confirmed is the time of the last such response that the process has certainly received, and
-	// stalledSinceConfirmed how long it got no CPU time since then. A later update of the lease
-	// confirms a response. On a busy machine, a response can arrive after the time limit of the
-	// process's client.
+	// stalledSinceConfirmed how long it got no CPU time since then. On a busy machine, a response can
+	// arrive after the time limit of the process's client. The next update of the lease confirms a
+	// response, unless the process read the lease again after such a time.
 	confirmed             time.Duration
 	stalledSinceConfirmed time.Duration
+	// sent is when the process sent the last write of the lease. late is true if the process may have
+	// read the lease again because the response to this write came late. Both are on the clock of
+	// [leaseHolder.sinceConfirmed].
+	sent time.Duration
+	late bool
+}
+
+// sinceConfirmed returns the time from lease.confirmed until now, with the time for which the process got
+// no CPU time. The argument at is the time on the clock of the process.
+func (lease *leaseHolder) sinceConfirmed(at time.Duration) time.Duration {
+	return at + lease.stalledSinceConfirmed - lease.confirmed
+}
+
+// requestTimeout is the time after which client-go gives up a request for the lease: half of RenewDeadline,
+// which is by default two thirds of the lease duration.
+func (lease *leaseHolder) requestTimeout() time.Duration { return lease.duration / 3 }
+
+// recordRead records a GET request for the lease. The process sends one at once if the response to its last
+// write came too late. Old versions of client-go send one before each write.
+func (lease *leaseHolder) recordRead(at time.Duration) {
+	lease.late = lease.late || lease.held && lease.sinceConfirmed(at)-lease.sent >= lease.requestTimeout()-lag
+}
+
+// awaitsConfirmation reports whether the process may have ended because the response to its last write of the
+// lease came late, or because it did not send the next write in time. The process then has not confirmed the
+// response, and sent the write longer ago than lag.
+func (lease *leaseHolder) awaitsConfirmation(at time.Duration) bool {
+	return lease.confirmed != lease.since && (lease.late || lease.sinceConfirmed(at)-lease.sent > lag)
 }
 
 // recordStall adds a time for which the process got no CPU time.
@@ -43,6 +71,7 @@ func (lease *leaseHolder) recordStall(lasted time.Duration) {
 // confirm records that the process has received the last response that named it as the holder.
 func (lease *leaseHolder) confirm() {
 	lease.confirmed, lease.stalledSinceConfirmed = lease.since, lease.stalled
+	lease.late = false
 }
 
 // expiresAt returns when the process's lease expires or was released. The time is on the clock
@@ -59,7 +88,7 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 // is by default two thirds of the lease duration. RenewDeadline also runs while the process gets no
 // CPU time. The argument at is a time on the clock of the process, which excludes such stalls.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
-	return lease.held && at+lease.stalledSinceConfirmed-lease.confirmed >= lease.duration*2/3-lag
+	return lease.held && lease.sinceConfirmed(at) >= lease.duration*2/3-lag
 }
 
 // leaseSpec contains the fields of a lease that name the holder and the lease's duration.
@@ -88,7 +117,10 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 	case !ok:
 	case written.Spec.HolderIdentity != "":
 		lease.identity = written.Spec.HolderIdentity
-		lease.confirm()
+		if !lease.late {
+			lease.confirm()
+		}
+		lease.sent, lease.late = lease.sinceConfirmed(at), false
 	case lease.held: // the write has no holderIdentity: the process releases the lease
 		lease.held, lease.since, lease.seq = false, at, seq
 	}
@@ -104,6 +136,7 @@ func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.D
 		lease.duration = time.Duration(written.Spec.LeaseDurationSeconds) * time.Second
 		if acquired { // the process works as the leader only after it has received this response
 			lease.confirm()
+			lease.sent = 0
 		}
 	}
 }

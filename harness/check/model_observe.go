@@ -270,7 +270,7 @@ func (m *Model) endProcess(r *history.Process) {
 	p.ended = true
 	delete(m.processes, r.Name)
 	// A leader may have exited because it got no response to a request to renew its lease, or got it late.
-	late := p.lease.confirmed != p.lease.since
+	late := p.lease.awaitsConfirmation(m.processTime)
 	for id, c := range m.calls {
 		if c.process != p {
 			continue

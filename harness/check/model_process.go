@@ -79,6 +79,9 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
 	if r.Resource == leaseResource {
 		c.verb = callLease
+		if r.Verb == "get" {
+			p.lease.recordRead(at)
+		}
 		if r.Object != nil {
 			c.writesLease = true
 			p.lease.recordRequest(r, seq, at)
