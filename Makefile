@@ -291,8 +291,9 @@ node-image: ## build a kind node image without a registry (root; takes minutes, 
 bench: SHELL := /bin/bash
 bench: build upstream ## run the benchmarks (hours) and compare them with the goals (PAIRS=8 BASE=earlier.txt, see docs/performance.md)
 	@mkdir -p out/bench
-	set -o pipefail; $(GO) test -timeout 6h -run '^$$' -bench . -benchtime 1x ./... | tee out/bench/benchmarks.txt
-	@$(GO) run ./suites/bench/cmd/goals $(if $(BASE),-base=$(BASE)) out/bench/benchmarks.txt
+	set -o pipefail; status=0; \
+	$(GO) test -timeout 6h -run '^$$' -bench . -benchtime 1x ./... | tee out/bench/benchmarks.txt || status=$$?; \
+	$(GO) run ./suites/bench/cmd/goals $(if $(BASE),-base=$(BASE)) out/bench/benchmarks.txt && exit $$status
 
 .PHONY: lint
 lint: ## check formatting, vet, lint, language and import directions

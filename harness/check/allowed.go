@@ -243,7 +243,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "After an outage of duration T, the next retry may come only after another T, because the back-off has doubled up to T. Retries share a token bucket of 10/s with a burst of 100. A new leader takes over after up to 17 s. The resync period is 12 to 24 hours.",
 		Handling: []string{
 			"converged: the settle bound of a scenario must leave time for the retry. For upstream, see the known upstream issue [long-back-off](known-upstream-issues.md#long-back-off).",
-			"process-alive: a leader may exit if it could not renew its lease in time, also because it got no response.",
+			"process-alive: a leader may exit if it could not renew its lease in time, also because it got no response, or got it late.",
 			"lease-holder-writes: a leader may write for as long as its last renewal is valid, even if the lease names another holder.",
 		},
 	},

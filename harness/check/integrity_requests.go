@@ -5,7 +5,7 @@ package check
 const recentRequests = 4096
 
 // requestTable contains the requests of a history by ID. Of a request that ended long ago, it keeps only
-// one bit, so that its size does not grow with the length of the history.
+// one bit.
 type requestTable struct {
 	states map[uint64]requestState
 	recent [recentRequests]uint64 // ring buffer of ended requests in states; 0 for an unused place

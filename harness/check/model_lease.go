@@ -45,8 +45,8 @@ func (lease *leaseHolder) sinceConfirmed(at time.Duration) time.Duration {
 	return at + lease.stalledSinceConfirmed - lease.confirmed
 }
 
-// requestTimeout is the time after which client-go gives up a request for the lease: half of RenewDeadline,
-// which is by default two thirds of the lease duration.
+// requestTimeout is the time after which client-go gives up a request for the lease. This is half of
+// RenewDeadline, which is by default two thirds of the lease duration.
 func (lease *leaseHolder) requestTimeout() time.Duration { return lease.duration / 3 }
 
 // recordRead records a GET request for the lease. The process sends one at once if the response to its last
@@ -55,9 +55,9 @@ func (lease *leaseHolder) recordRead(at time.Duration) {
 	lease.late = lease.late || lease.held && lease.sinceConfirmed(at)-lease.sent >= lease.requestTimeout()-lag
 }
 
-// awaitsConfirmation reports whether the process may have ended because the response to its last write of the
-// lease came late, or because it did not send the next write in time. The process then has not confirmed the
-// response, and sent the write longer ago than lag.
+// awaitsConfirmation reports whether the response to the last write of the lease may have come late. The
+// process then has not confirmed the response. It sent the write longer ago than lag, or has read the lease
+// again.
 func (lease *leaseHolder) awaitsConfirmation(at time.Duration) bool {
 	return lease.confirmed != lease.since && (lease.late || lease.sinceConfirmed(at)-lease.sent > lag)
 }

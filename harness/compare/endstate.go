@@ -98,14 +98,17 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// isOfVolumeController reports whether the controller for volumes writes a field of an object, and not the
-// controllers under test. It writes how a PersistentVolumeClaim is bound, with a random name, at any time.
-func isOfVolumeController(o *history.Object, path string) bool {
-	return o.Resource == "persistentvolumeclaims" && (path == "spec.volumeName" || strings.HasPrefix(path, "status.") || volumeAnnotation.MatchString(path))
+// isVolumeBinding reports whether a field of an object says how a PersistentVolumeClaim is bound. The
+// PersistentVolume controller writes such fields at any time, and gives a new volume a random name.
+func isVolumeBinding(o *history.Object, path, value string) bool {
+	if o.Resource != "persistentvolumeclaims" {
+		return false
+	}
+	return path == "spec.volumeName" && value == "pvc-"+string(o.UID) || bindingAnnotation.MatchString(path)
 }
 
-// volumeAnnotation matches the paths of annotations such as pv.kubernetes.io/bind-completed.
-var volumeAnnotation = regexp.MustCompile(`^metadata\.annotations\.(pv|volume|volume\.beta)\.kubernetes\.io/`)
+// bindingAnnotation matches the paths of the annotations of the PersistentVolume controller and the scheduler.
+var bindingAnnotation = regexp.MustCompile(`^metadata\.annotations\.(pv|volume|volume\.beta)\.kubernetes\.io/(bind-completed|bound-by-controller|storage-provisioner|selected-node)$`)
 
 // sizeAnnotations has the annotations desired-replicas and max-replicas. The Deployment controller
 // writes them to a ReplicaSet when it scales the ReplicaSet. They contain the Deployment's
@@ -147,7 +150,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	for _, finalizer := range object.Finalizers {
 		flat.text("metadata.finalizers["+finalizer+"]", "set")
 	}
-	maps.DeleteFunc(flat.flat, func(path, _ string) bool { return isOfVolumeController(object, path) })
+	maps.DeleteFunc(flat.flat, func(path, value string) bool { return isVolumeBinding(object, path, value) })
 	return flat.flat, nil
 }
 

@@ -541,6 +541,7 @@ func database(seed string) *historyBuilder {
 		t.generated(pods, "main-data-", name, &history.Owner{Kind: "StatefulSet", Name: "main-data"}, ``)
 	}
 	t.commit(history.Added, "persistentvolumeclaims", "data-0", main, fmt.Sprintf(`{"spec":{"volumeName":"pvc-%s"},"status":{"phase":"Bound"}}`, seed))
+	t.records[len(t.records)-1].Commit.Object.UID = types.UID(seed)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"pv.kubernetes.io/bound-by-controller": seed}
 	for _, name := range []string{"a", "b"} {
 		t.generated("backups.example.com", "main-", "main-"+name+seed, main, fmt.Sprintf(`{"status":{"log":"main-%s%s is done"}}`, name, seed))

@@ -152,8 +152,41 @@ func pointTo(path string, text []byte, offset int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
-// FieldNames returns the names in JSON of the fields of a Go value, and of the values in these fields.
-func FieldNames(of any) []string { return fieldsOf(reflect.TypeOf(of), map[reflect.Type]bool{}) }
+// SimilarField returns a suggestion for an unknown field of a Go value, such as "; did you mean replicas?". The
+// argument path is the path of the field in JSON, such as spec.ports[0].prt. The suggestion is a field of the
+// same object. It is empty if no field has a similar name.
+func SimilarField(of any, path string) string {
+	parts := strings.Split(path, ".")
+	last := len(parts) - 1
+	return nearest.Suggestion(parts[last], fieldsAt(reflect.TypeOf(of), parts[:last]))
+}
+
+// fieldsAt returns the names of the fields that a Go type has at a path, such as "rules[0]".
+func fieldsAt(t reflect.Type, path []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		if len(path) > 0 {
+			if part, _, _ := strings.Cut(path[0], "["); part == name {
+				return fieldsAt(field.Type, path[1:])
+			}
+		}
+		names = append(names, name)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return names
+}
 
 // fieldsOf returns the names in JSON of the fields of a Go type, and of the types of these fields. The map
 // seen has the types that need no second visit.

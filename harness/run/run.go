@@ -190,28 +190,7 @@ func (o *Options) checkOptions() error {
 	if o.Target == (subject.Target{}) || o.Target == subject.Program {
 		return nil
 	}
-	return cmp.Or(o.Target.CheckControllers(o.Scenario.Controllers()), environment.CheckTarget(provider, o.Target), o.checkFlags())
-}
-
-// checkFlags returns an error if the scenario sets a field that the program cannot obey. Fields such as qps
-// become flags of kube-controller-manager, and the program of a subject file has flags of its own.
-func (o *Options) checkFlags() error {
-	if o.Target.Definition() == nil {
-		return nil
-	}
-	found, unset := o.Scenario.Subject, scenario.DefaultSubject()
-	for _, field := range []struct {
-		name string
-		set  bool
-	}{
-		{"qps", found.QPS != unset.QPS}, {"burst", found.Burst != unset.Burst},
-		{"concurrency", found.Concurrency != unset.Concurrency}, {"leaseDuration", found.LeaseDuration != unset.LeaseDuration},
-	} {
-		if field.set {
-			return o.Scenario.Errorf("subject."+field.name, "found a value; expected none, because it is for the flags of kube-controller-manager; set the flag of the program in the field args of the subject file")
-		}
-	}
-	return nil
+	return cmp.Or(o.Target.CheckControllers(o.Scenario.Controllers()), environment.CheckTarget(provider, o.Target))
 }
 
 // checkWorkload returns an error if the run has no workload or two workloads. A scenario with the

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -151,20 +153,41 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 		}
 	}
 	v.specReplicas(path+".spec.replicas", kind, found)
-	v.typed(path, kind, found)
+	v.fieldTypes(path, kind, found)
 }
 
-// typed records an error for each unknown field of an object, and for each value of another type. It
-// knows the kinds of Kubernetes. The API server validates the fields of other kinds.
-func (v *validator) typed(path string, name Kind, found Fields) {
-	kind, ok := kube.Named(string(name))
+// status records an error for a merge patch of a status that no object of the kind can have. The argument
+// path is the place of the mapping with the field status.
+func (v *validator) status(path string, name Kind, found Fields) {
+	_, err := json.Marshal(found)
+	v.check(err == nil, path+".status", "%v; expected fields that JSON can represent", err)
+	if object := v.newObject(name); object != nil {
+		_, has := reflect.TypeOf(object).Elem().FieldByName("Status")
+		v.check(has, path+".status", "found a %s, which has no status; expected a kind with a status", name)
+	}
+	v.fieldTypes(path, name, Fields{"status": map[string]any(found)})
+}
+
+// newObject returns an empty object of a kind of Kubernetes. It returns nil for other kinds.
+func (v *validator) newObject(name Kind) runtime.Object {
+	kind, _ := kube.Named(string(name))
 	for _, created := range v.kinds {
 		if created.Name == string(name) {
-			kind, ok = created, true
+			kind = created
 		}
 	}
 	object, err := scheme.Scheme.New(kind.GVK())
-	if !ok || err != nil || v.invalid(path) {
+	if err != nil {
+		return nil
+	}
+	return object
+}
+
+// fieldTypes records an error for each unknown field of an object, and for each value of another type. It
+// knows the kinds of Kubernetes. The API server validates the fields of other kinds.
+func (v *validator) fieldTypes(path string, name Kind, found Fields) {
+	object := v.newObject(name)
+	if object == nil || v.invalid(path) {
 		return
 	}
 	text, err := json.Marshal(found)
@@ -181,8 +204,7 @@ func (v *validator) typed(path string, name Kind, found Fields) {
 		if !ok || v.invalid(join(path, at.FieldPath())) {
 			continue
 		}
-		last := at.FieldPath()[strings.LastIndex(at.FieldPath(), ".")+1:]
-		v.check(false, join(path, at.FieldPath()), "found the field %.60q, which no %s has%s", last, name, nearest.Suggestion(last, inputfile.FieldNames(object)))
+		v.check(false, join(path, at.FieldPath()), "found the field %.60s, which a %s does not have%s", at.FieldPath(), name, inputfile.SimilarField(object, at.FieldPath()))
 	}
 }
 

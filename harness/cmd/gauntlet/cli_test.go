@@ -409,6 +409,9 @@ func TestExitCode(t *testing.T) {
 		{exitUnknown, broken, exitUnknown},
 		{exitFail, broken, exitFail}, // a failed check remains a failure, even if another run was aborted
 		{exitUnknown, &unfinishedError{&cluster.RefusedError{}}, exitUsage},
+		{exitUnknown, &unfinishedError{fmt.Errorf("building: %w", setup.ErrNoGo)}, exitUsage},
+		{exitUnknown, &unfinishedError{fmt.Errorf("creating: %w", setup.ErrCache)}, exitUsage},
+		{exitFail, &unfinishedError{setup.ErrNoGo}, exitFail},
 		{exitPass, errors.New("unknown flag"), exitUsage},
 		{exitPass, fmt.Errorf("--baseline: %w", inputfile.ErrInterrupted), exitUnknown},
 	} {

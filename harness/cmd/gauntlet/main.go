@@ -42,7 +42,7 @@ func main() {
 	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
 	// signal.Ignore, programs that gauntlet starts keep the default action of the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	klog.LogToStderr(false) // the log of gauntlet's own API clients, such as about a watch that ended with the run
+	klog.LogToStderr(false) // of the log of gauntlet's own API clients, only errors appear
 	klog.SetOutput(io.Discard)
 	code := exitPass
 	root := newRoot(&code)
@@ -67,19 +67,21 @@ func endingSignals() []os.Signal {
 // exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
 // the exit code for the command's verdicts, and err is the command's error. Without an error,
 // exitCode returns verdicts. For an unfinishedError or an interrupted read, it returns exitFail if a
-// check failed, and exitUnknown otherwise. It returns exitUsage for any other error, and for an environment
-// without a cache directory or a go command. The same holds for a manifest that the API server refuses.
+// check failed, and exitUnknown otherwise. It returns exitUsage for any other error. It also does so if no
+// check failed, but the environment has no cache directory or no go command, or the API server refused a
+// manifest.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	var refused *cluster.RefusedError
 	switch {
 	case err == nil:
 		return verdicts
-	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted), errors.Is(err, setup.ErrNoCache), errors.Is(err, setup.ErrNoGo),
-		errors.As(err, &refused) && verdicts != exitFail:
+	case !errors.As(err, &unfinished) && !errors.Is(err, inputfile.ErrInterrupted):
 		return exitUsage
 	case verdicts == exitFail:
 		return exitFail
+	case errors.Is(err, setup.ErrNoCache), errors.Is(err, setup.ErrCache), errors.Is(err, setup.ErrNoGo), errors.As(err, &refused):
+		return exitUsage
 	default:
 		return exitUnknown
 	}

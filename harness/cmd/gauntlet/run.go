@@ -348,6 +348,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 		if target, err = f.loadSubject(cmd, scenarios); err != nil {
 			return nil, err
 		}
+		warnOfFlags(cmd.ErrOrStderr(), f.subject, scenarios)
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
@@ -546,6 +547,30 @@ func loadScenario(ctx context.Context, name string, warnings io.Writer) (*scenar
 func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 	for _, warning := range s.Warnings() {
 		fmt.Fprintln(warnings, "warning:", warning)
+	}
+}
+
+// warnOfFlags prints a warning about the first scenario with fields that become flags of
+// kube-controller-manager. The program of a subject file does not get these flags.
+func warnOfFlags(warnings io.Writer, subjectFile string, scenarios []*scenario.Scenario) {
+	unset := scenario.DefaultSubject()
+	for _, s := range scenarios {
+		var fields []string
+		for _, field := range []struct {
+			name string
+			set  bool
+		}{
+			{"qps", s.Subject.QPS != unset.QPS}, {"burst", s.Subject.Burst != unset.Burst},
+			{"concurrency", s.Subject.Concurrency != unset.Concurrency}, {"leaseDuration", s.Subject.LeaseDuration != unset.LeaseDuration},
+		} {
+			if field.set {
+				fields = append(fields, "subject."+field.name)
+			}
+		}
+		if len(fields) > 0 {
+			fmt.Fprintf(warnings, "warning: %s: the program of %s does not get %s; set flags of the program in the field args of the subject file\n", s.Name, subjectFile, nearest.List(fields, "and"))
+			return
+		}
 	}
 }
 

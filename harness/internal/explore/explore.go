@@ -235,7 +235,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		if err := s.withPatience(ctx, t, &result, slow, &expected, out); err != nil {
 			return err
 		}
-		if ctx.Err() != nil { // a continued search makes both runs again
+		if ctx.Err() != nil { // a continued search makes all these runs again
 			return os.RemoveAll(out)
 		}
 	}

@@ -122,36 +122,7 @@ func checkFields(o *unstructured.Unstructured, typed any) error {
 	if _, err := fmt.Sscanf(strict.Errors()[0].Error(), "unknown field %q", &path); err != nil {
 		return strict.Errors()[0]
 	}
-	parts := strings.Split(path, ".")
-	known := fieldsAt(reflect.TypeOf(typed), parts[:len(parts)-1])
-	return fmt.Errorf("unknown field %s%s", path, nearest.Suggestion(parts[len(parts)-1], known))
-}
-
-// fieldsAt returns the names of the fields that a Go type has at a path, such as "rules[0]".
-func fieldsAt(t reflect.Type, path []string) []string {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		if len(path) > 0 {
-			if part, _, _ := strings.Cut(path[0], "["); part == name {
-				return fieldsAt(field.Type, path[1:])
-			}
-		}
-		names = append(names, name)
-	}
-	if len(path) > 0 {
-		return nil
-	}
-	return names
+	return fmt.Errorf("unknown field %s%s", path, inputfile.SimilarField(typed, path))
 }
 
 // checkBase64 returns an error if a value of a Secret or ConfigMap is not base64. The errors of package

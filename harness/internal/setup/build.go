@@ -209,7 +209,7 @@ func (p *progress) follow(r io.Reader) []string {
 	return otherLines
 }
 
-// ErrCache means that the cache directory cannot be created.
+// ErrCache means that the cache directory cannot be created or is not writable.
 var ErrCache = errors.New("expected a directory in which files can be created; set XDG_CACHE_HOME to one")
 
 // lock locks the cache directory, whose path is the argument root. If another process holds the
@@ -217,11 +217,11 @@ var ErrCache = errors.New("expected a directory in which files can be created; s
 // releases the lock. The kernel also releases it when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: creating the directory %s: %w; %w", ErrNoCache, root, inputfile.Reason(err), ErrCache)
+		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w; %w", root, inputfile.Reason(err), ErrCache)
 	}
 	file, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock file of the cache %s: %w", root, err)
+		return nil, fmt.Errorf("opening the lock file of the cache %s: %w; %w", root, inputfile.Reason(err), ErrCache)
 	}
 	for printed := false; ; printed = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

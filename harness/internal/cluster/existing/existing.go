@@ -209,7 +209,7 @@ func requestReason(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("connection refused; expected a running API server at this address")
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return fmt.Errorf("no response within %v; expected an API server that this machine can reach", requestTimeout)
+		return errors.New("no response in time; expected an API server that this machine can reach")
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return errors.New(line)

@@ -96,6 +96,9 @@ type measurement struct{ benchmark, unit string }
 // results has the mean of the values of each measurement.
 type results map[measurement]float64
 
+// perIteration are the units that every benchmark has. With one iteration, they vary too much to compare.
+var perIteration = []string{"ns/op", "B/op", "allocs/op"}
+
 // read returns the results in files.
 func read(paths ...string) (results, error) {
 	sums, counts := results{}, map[measurement]float64{}
@@ -106,6 +109,9 @@ func read(paths ...string) (results, error) {
 			return nil, fmt.Errorf("%w; expected a line in the format of Go benchmarks", r)
 		case *benchfmt.Result:
 			for _, value := range r.Values {
+				if r.Iters == 1 && slices.Contains(perIteration, cmp.Or(value.OrigUnit, value.Unit)) {
+					continue
+				}
 				m := measurement{nameOf(r.Name), cmp.Or(value.OrigUnit, value.Unit)}
 				sums[m] += cmp.Or(value.OrigValue, value.Value)
 				counts[m]++
