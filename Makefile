@@ -287,6 +287,8 @@ engine-down: ## stop the container engine that make engine started (root)
 node-image: ## build a kind node image without a registry (root; takes minutes, once)
 	@harness/nodeimage/build
 
+# The results of an earlier commit, with which make bench compares.
+BASE        ?=
 .PHONY: bench
 bench: SHELL := /bin/bash
 bench: build upstream ## run the benchmarks (hours) and compare them with the goals (PAIRS=8 BASE=earlier.txt, see docs/performance.md)

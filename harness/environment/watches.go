@@ -36,7 +36,7 @@ type subjectWatches struct {
 	watched map[watchRequest]bool
 	open    map[uint64]watchRequest
 	// lists contains the resources of the list requests that have no response yet, by request ID. denied
-	// contains the lists and watches that RBAC has denied since the start, such as "list pods".
+	// contains the lists and watches that RBAC denied at the last attempt, such as "list pods".
 	lists  map[uint64]string
 	denied map[string]bool
 	// holders maps the leader-election identity of each running replica to the replica's name.
@@ -82,10 +82,10 @@ func (w *subjectWatches) observe(r *history.Record) {
 		w.observeLease(r.Request)
 	case r.Response != nil:
 		request, ok := w.pending[r.Response.ID]
-		if r.Response.Denied && ok {
-			w.denied["watch "+request.resource] = true
-		} else if resource, ok := w.lists[r.Response.ID]; r.Response.Denied && ok {
-			w.denied["list "+resource] = true
+		if ok {
+			w.recordDenial("watch "+request.resource, r.Response)
+		} else if resource, ok := w.lists[r.Response.ID]; ok {
+			w.recordDenial("list "+resource, r.Response)
 		}
 		delete(w.pending, r.Response.ID)
 		delete(w.lists, r.Response.ID)
@@ -212,6 +212,16 @@ func (e *Environment) SubjectWatchesNow() bool { return len(e.watches.closed()) 
 // watchPollInterval is the interval at which wait checks which resources the leader watches.
 const watchPollInterval = 10 * time.Millisecond
 
+// recordDenial records whether RBAC denied the last request of this kind, such as "list pods". The API server
+// may know a new role only after some requests.
+func (w *subjectWatches) recordDenial(request string, r *history.Response) {
+	if r.Denied {
+		w.denied[request] = true
+	} else {
+		delete(w.denied, request)
+	}
+}
+
 // noticeAfter is the time after which wait says what it waits for.
 const noticeAfter = 5 * time.Second
 
@@ -227,9 +237,10 @@ func (w *subjectWatches) deniedText() string {
 }
 
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
-// the missing and the watched resources, and the requests that RBAC has denied. wait passes this text to the
-// callback notice if the leader still does not watch all resources after noticeAfter. The argument ended is a callback that returns an error if the
-// subject has ended unexpectedly. wait then returns this error at once.
+// the missing and the watched resources, and the requests that RBAC has denied.
+//
+// The argument ended is a callback that returns an error if the subject has ended unexpectedly. wait then
+// returns this error at once. After noticeAfter, wait passes what is missing to the callback notice.
 func (w *subjectWatches) wait(ctx context.Context, ended func() error, notice func(text string)) error {
 	polls := 0
 	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {

@@ -82,9 +82,9 @@ func withoutName(o *unstructured.Unstructured) error {
 	return fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
 }
 
-// isOfOtherProgram reports whether the manifests have ServiceAccounts, but none to which a role binding grants
-// its role.
-func isOfOtherProgram(binding manifest, manifests []manifest) bool {
+// bindsOtherAccounts reports whether the manifests have ServiceAccounts, but none to which a role binding grants
+// its role. A run nevertheless binds the role to the account of the program.
+func bindsOtherAccounts(binding manifest, manifests []manifest) bool {
 	var accounts []string
 	for _, o := range manifests {
 		if o.GetKind() == "ServiceAccount" {
@@ -163,7 +163,7 @@ var defaultRoles = []string{"cluster-admin", "admin", "edit", "view", "extension
 // role bindings for ServiceAccounts of other programs, such as Prometheus.
 func checkRoleRefs(manifests []manifest) error {
 	for _, o := range manifests {
-		if o.GroupVersionKind().Group != rbacv1.GroupName || !strings.HasSuffix(o.GetKind(), "RoleBinding") || isOfOtherProgram(o, manifests) {
+		if o.GroupVersionKind().Group != rbacv1.GroupName || !strings.HasSuffix(o.GetKind(), "RoleBinding") || bindsOtherAccounts(o, manifests) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
