@@ -157,10 +157,14 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 		return s
 	}
 	first := result.Evidence[0]
+	summary := first.Summary
 	if first.Object != nil {
 		s.resource = first.Object.Resource
+		// The same failure of another object belongs to the same group.
+		named := regexp.MustCompile(`\b([A-Z][A-Za-z]+) ` + regexp.QuoteMeta(first.Object.Name) + `\b`)
+		summary = named.ReplaceAllString(summary, "$1 …")
 	}
-	s.signature = signature(first.Summary)
+	s.signature = signature(summary)
 	return s
 }
 

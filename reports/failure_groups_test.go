@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"testing"
@@ -84,6 +85,19 @@ func TestSharedReason(t *testing.T) {
 	want := []string{"the run itself: the API server did not come back, 2 runs", "converged: nothing was healed, 2 runs"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+// TestFailureKeyOfObjects requires that the same failure of two objects belongs to one group.
+func TestFailureKeyOfObjects(t *testing.T) {
+	key := func(name string) failureKey {
+		summary := fmt.Sprintf("step 5 (create Notebook %s, then await Notebook %s ready) failed: Notebook gauntlet/%s: a timeout", name, name, name)
+		return failureKeyOf("ours", check.Result{Check: "same-end-state", Verdict: check.Fail, Evidence: []check.Evidence{{
+			Summary: summary, Object: &history.Ref{Resource: "notebooks.example.com", Namespace: "gauntlet", Name: name},
+		}}})
+	}
+	if a, b := key("a"), key("one"); a != b {
+		t.Errorf("the failures of two objects have the keys\n%+v\n%+v", a, b)
 	}
 }
 
