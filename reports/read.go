@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,9 +62,6 @@ func ReadDirectory(dir string) ([]Run, error) {
 		if len(runs[0].Results) == 0 && runs[0].Verdict != check.Unknown {
 			return nil, fmt.Errorf("%s: runs[0].results: found none; expected the results of the checks; to write the file again, run gauntlet check", path)
 		}
-		if err := checkSameRun(&runs[0], dir); err != nil {
-			return nil, fmt.Errorf("%s: %w; to write the file again, run gauntlet check", path, err)
-		}
 		// The directory may have been moved after the file was written.
 		runs[0].Directory = dir
 	}
@@ -83,21 +79,6 @@ func ReadRunJSON(content []byte) (*Run, error) {
 	}
 	run := decoded.run()
 	return &run, nil
-}
-
-// checkSameRun returns an error if the start record in a run directory is that of another run. It accepts a
-// history that cannot be read, because the verdicts of such a run are unknown.
-func checkSameRun(run *Run, dir string) error {
-	next, stop := iter.Pull2(history.ReadFile(filepath.Join(dir, historyName)))
-	defer stop()
-	record, err, _ := next()
-	if err != nil || record.Start == nil || record.Start.Scenario == "" {
-		return nil
-	}
-	if start := record.Start; start.Scenario != run.Scenario || start.Seed != run.Seed {
-		return fmt.Errorf("found the verdicts of scenario %s with seed %d; expected those of scenario %s with seed %d, which the history names", run.Scenario, run.Seed, start.Scenario, start.Seed)
-	}
-	return nil
 }
 
 // isRunDirectory reports whether a directory belongs to one run, which means that it contains
