@@ -30,8 +30,11 @@ func (h *historyBuilder) findLease(holder string) {
 }
 
 // holdLease records that the process acquires the lease.
-func (h *historyBuilder) holdLease() {
-	step := h.renew("me")
+func (h *historyBuilder) holdLease() { h.answerRenewal(h.renew("me")) }
+
+// answerRenewal records a successful response to a write of the lease. The holderIdentity in the response is
+// "me".
+func (h *historyBuilder) answerRenewal(step *requestStep) {
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
 }
 

@@ -52,7 +52,7 @@ func TestProcessAlive(t *testing.T) {
 			h.wait(2 * time.Second)
 			step := h.renew("me")
 			h.wait(5 * time.Second)
-			h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
+			h.answerRenewal(step)
 			h.findLease("me")
 			h.wait(time.Second)
 			h.holdLease()

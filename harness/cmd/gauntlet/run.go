@@ -550,30 +550,6 @@ func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 	}
 }
 
-// warnOfFlags prints a warning about the first scenario with fields that become flags of
-// kube-controller-manager. The program of a subject file does not get these flags.
-func warnOfFlags(warnings io.Writer, subjectFile string, scenarios []*scenario.Scenario) {
-	unset := scenario.DefaultSubject()
-	for _, s := range scenarios {
-		var fields []string
-		for _, field := range []struct {
-			name string
-			set  bool
-		}{
-			{"qps", s.Subject.QPS != unset.QPS}, {"burst", s.Subject.Burst != unset.Burst},
-			{"concurrency", s.Subject.Concurrency != unset.Concurrency}, {"leaseDuration", s.Subject.LeaseDuration != unset.LeaseDuration},
-		} {
-			if field.set {
-				fields = append(fields, "subject."+field.name)
-			}
-		}
-		if len(fields) > 0 {
-			fmt.Fprintf(warnings, "warning: %s: the program of %s does not get %s; set flags of the program in the field args of the subject file\n", s.Name, subjectFile, nearest.List(fields, "and"))
-			return
-		}
-	}
-}
-
 // noScenario returns the error for a name that is neither a built-in scenario nor a file.
 func noScenario(name string) error {
 	if name == standardInput {

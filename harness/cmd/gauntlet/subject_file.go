@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -112,4 +114,28 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 // scenario. A subject file describes the program under test in YAML.
 func errSubjectFileWithoutScenario(file string) error {
 	return fmt.Errorf("--subject=%s: found no scenario; name the file of a scenario that creates custom resources, because the built-in scenarios test only the controllers of Kubernetes", file)
+}
+
+// warnOfFlags prints a warning about the first scenario with fields that become flags of
+// kube-controller-manager. The program of a subject file does not get these flags.
+func warnOfFlags(warnings io.Writer, subjectFile string, scenarios []*scenario.Scenario) {
+	unset := scenario.DefaultSubject()
+	for _, s := range scenarios {
+		var fields []string
+		for _, field := range []struct {
+			name string
+			set  bool
+		}{
+			{"qps", s.Subject.QPS != unset.QPS}, {"burst", s.Subject.Burst != unset.Burst},
+			{"concurrency", s.Subject.Concurrency != unset.Concurrency}, {"leaseDuration", s.Subject.LeaseDuration != unset.LeaseDuration},
+		} {
+			if field.set {
+				fields = append(fields, "subject."+field.name)
+			}
+		}
+		if len(fields) > 0 {
+			fmt.Fprintf(warnings, "warning: %s: the program of %s does not get %s; set flags of the program in the field args of the subject file\n", s.Name, subjectFile, nearest.List(fields, "and"))
+			return
+		}
+	}
 }

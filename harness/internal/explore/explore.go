@@ -64,7 +64,8 @@ type Options struct {
 	Clock  clock.PassiveClock
 	// Start runs the scenario s once, and creates the run directory in out. It returns the report
 	// of the run, or nil and an error if the run could not start. It returns both if the run was
-	// aborted. It calls onRecord with each record of the run's history. The checks compare the run with the baseline b, unless b is nil.
+	// aborted. It calls onRecord with each record of the run's history. The checks compare the run
+	// with the baseline b, unless b is nil.
 	Start func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error)
 	// Progress receives messages about the progress of the search.
 	Progress func(message string)
@@ -231,8 +232,8 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 		}
 		result.Verdict = check.Pass
 	}
-	if slow := seen.patient(disturbed); slow != nil && result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) {
-		if err := s.withPatience(ctx, t, &result, slow, &expected, out); err != nil {
+	if result.Verdict == check.Fail && result.Fired && onlyDiffers(result.run) && seen.next >= 0 {
+		if err := s.withPatience(ctx, t, &result, patient(disturbed, seen.next), &expected, out); err != nil {
 			return err
 		}
 		if ctx.Err() != nil { // a continued search makes all these runs again
@@ -317,16 +318,6 @@ func (w *runObserver) observe(r *history.Record) {
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		w.failedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
-}
-
-// patient returns the scenario with a user who waits before each operation that may have followed the first
-// fault. Without waiting, such an operation may come before the subject has carried out the previous one. The
-// result is nil if no operation may have followed.
-func (w *runObserver) patient(s *scenario.Scenario) *scenario.Scenario {
-	if w.next < 0 {
-		return nil
-	}
-	return patient(s, w.next)
 }
 
 // disturbed reports whether a step of the workload failed or was late.

@@ -49,10 +49,14 @@ func patient(s *scenario.Scenario, from int) *scenario.Scenario {
 }
 
 // withPatience makes a run that only differs from the baseline again, with a patient user. The argument r
-// is the result of the first run, and slow its scenario with a patient user. If none of patientRuns runs
+// is the result of the first run. The argument slow is its scenario with a patient user, or nil if no operation
+// may have followed the fault; withPatience then does nothing. If none of patientRuns runs
 // differs although the same faults fire, the verdict of r becomes unknown. The directories of these runs are
 // below out, and withPatience removes them.
 func (s *search) withPatience(ctx context.Context, t trial, r *result, slow *scenario.Scenario, expected *baseline.Baseline, out string) error {
+	if slow == nil {
+		return nil
+	}
 	for range patientRuns {
 		dir := filepath.Join(out, "patient")
 		seen := newRunObserver()

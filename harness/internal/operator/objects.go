@@ -154,8 +154,8 @@ func boundRoles(manifests []manifest) (map[string]bool, error) {
 	return bound, nil
 }
 
-// defaultRoles lists roles that each cluster has, apart from those whose names begin with "system:". The
-// last one is a Role of the namespace kube-system.
+// defaultRoles lists roles that each cluster has, apart from those whose names begin with "system:". The Role
+// extension-apiserver-authentication-reader is in the namespace kube-system.
 var defaultRoles = []string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}
 
 // checkRoleRefs returns an error if a role binding names a role that neither the manifests nor a new

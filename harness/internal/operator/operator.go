@@ -146,7 +146,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 func (f *file) validate(document scenario.Document) error {
 	var errs []error
 	if name := f.Subject.Namespace; name != "" && len(validation.IsDNS1123Label(name)) > 0 {
-		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", name))
+		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected %s", name, dnsLabel))
 	}
 	for i, arg := range f.Subject.Args {
 		if strings.ContainsRune(arg, 0) {

@@ -139,18 +139,21 @@ func checkBase64(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// dnsLabel says in errors what the name of a namespace must be.
+const dnsLabel = "a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end"
+
 // checkName returns an error if the API server refuses the name or the namespace of an object.
 func checkName(o *unstructured.Unstructured) error {
 	name := o.GetName()
 	invalid, expected := validation.IsDNS1123Subdomain(name), "a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part"
 	switch kind := o.GetKind(); {
 	case kind == "Namespace":
-		invalid, expected = validation.IsDNS1123Label(name), "a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end"
+		invalid, expected = validation.IsDNS1123Label(name), dnsLabel
 	case strings.Contains(kind, "Role"):
 		invalid, expected = content.IsPathSegmentName(name), "a name other than . and .., without / and %"
 	}
 	if namespace := o.GetNamespace(); namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
-		return fmt.Errorf("metadata.namespace: found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", namespace)
+		return fmt.Errorf("metadata.namespace: found %.80q; expected %s", namespace, dnsLabel)
 	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
