@@ -1,11 +1,6 @@
 package faults
 
-import (
-	"strings"
-
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-)
+import "github.com/kube-gauntlet/gauntlet/harness/scenario"
 
 // Glob returns an error if the value of a fault's parameter is not a valid glob. The argument field
 // is the name of the parameter.
@@ -21,12 +16,6 @@ func Glob(params Params, field, pattern string) error {
 func OwnerGlob(params Params, pattern string) error {
 	if err := scenario.CheckOwner(pattern); err != nil {
 		return params.Errorf("owner", "%w", err)
-	}
-	kind, _, _ := strings.Cut(pattern, "/")
-	for _, known := range kube.Kinds {
-		if strings.EqualFold(kind, known.Name) && kind != known.Name {
-			return params.Errorf("owner", "found kind %s in %q, which is the kind of no owner; expected %s", kind, pattern, known.Name)
-		}
 	}
 	return Glob(params, "owner", pattern)
 }

@@ -101,7 +101,6 @@ func TestBadParams(t *testing.T) {
 	}{
 		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
 		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: found "[/a", which is not a valid glob; expected each [ to be closed, such as web-[a-c]*`},
-		{Error, ", code: 500, owner: replicaset/web", "owner", `api-error.owner: found kind replicaset in "replicaset/web", which is the kind of no owner; expected ReplicaSet`},
 		{Error, ", code: 500, subresource: nope", "subresource", `api-error.subresource: found "nope"; expected attach, binding, ephemeralcontainers, eviction, exec, log, portforward, proxy, resize or status`},
 		{Error, ", code: 500, name: '[z-a]'", "name", `api-error.name: found "[z-a]", which matches no name, because z comes after a; expected a range such as [a-z]`},
 		{Error, ", code: 500, name: 'a b'", "name", `api-error.name: found "a b", which matches no name, because names have no spaces; expected a glob such as web-*`},

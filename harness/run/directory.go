@@ -231,6 +231,9 @@ func (e *Environment) sameRun(start *history.Start) error {
 	if want := describe(e.Scenario, e.Seed, e.Subject, e.Provider); found != want {
 		return fmt.Errorf("found the history of %s; expected %s, which environment.json names", found, want)
 	}
+	if start.Time.IsZero() {
+		return errors.New("start.time: found none; expected when the run began")
+	}
 	return nil
 }
 

@@ -21,8 +21,8 @@ type plannedRun struct {
 }
 
 // printPlan prints which runs the command would make, and makes none of them. It returns an error
-// if the flags are wrong, or if the provider does not support one of the scenarios. It reads no
-// subject file, and does not look for executables.
+// if the flags or the subject file are wrong, or if the provider does not support one of the scenarios.
+// It does not look for the executables of ours and upstream.
 func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
 	target, provider, err := f.check(scenarios)
 	if err != nil {
@@ -30,6 +30,11 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 	}
 	if err := f.checkProvider(cmd, target, provider); err != nil {
 		return err
+	}
+	if isSubjectFile(f.subject) {
+		if _, err := checkSubjectFile(f.subject, scenarios); err != nil {
+			return err
+		}
 	}
 	rows := [][]string{{"SCENARIO", "SUBJECT", "PROVIDER", "SEED"}}
 	for _, s := range scenarios {

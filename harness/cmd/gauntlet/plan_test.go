@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,6 +53,12 @@ func TestDryRun(t *testing.T) {
 // TestDryRunRefuses checks that --dry-run refuses what the run refuses before it looks for
 // executables.
 func TestDryRunRefuses(t *testing.T) {
+	const notebook = "../../../examples/operators/notebook/"
+	crd, err := filepath.Abs(notebook + "crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noProgram := file(t, "subject: {exec: nothing, manifests: ["+crd+"]}\n")
 	external := file(t, "name: x\ndescription: D.\nexternalWorkload: {pods: 1}\n")
 	for _, test := range []struct {
 		args []string
@@ -62,6 +71,8 @@ func TestDryRunRefuses(t *testing.T) {
 		{[]string{"burst", "--subject=exec:/bin/true", "--provider=virtual"}, "subject exec:/bin/true: found provider virtual"},
 		{[]string{"burst", "--subject=image:x:y"}, "subject image:x:y requires a provider with"},
 		{[]string{"burst", "--subject=none.yaml", "--provider=virtual"}, `--subject=none.yaml requires a provider with "local processes that run the subject"; expected --provider=embedded`},
+		{[]string{"burst", "--subject=none.yaml"}, "none.yaml: no such file or directory"},
+		{[]string{notebook + "lost-update.yaml", "--subject=" + noProgram}, "subject.exec: "},
 		{[]string{"burst", "--keep", "--provider=virtual"}, "--keep has no effect on the provider virtual"},
 		{[]string{"burst", "--out=plan_test.go"}, "--out=plan_test.go: found a file; expected a directory"},
 		{[]string{external}, "externalWorkload: found no Options.Workload"},
@@ -72,6 +83,42 @@ func TestDryRunRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || errors.As(err, &unfinished) {
 			t.Errorf("run --dry-run %q: error %v, want bad usage with %q", test.args, err, test.want)
 		}
+	}
+}
+
+// TestValidateSubject checks that validate reads a subject file and its manifests. It must validate
+// scenarios with the kinds of the subject file.
+func TestValidateSubject(t *testing.T) {
+	const notebook = "../../../examples/operators/notebook/"
+	crd, err := filepath.Abs(notebook + "crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := file(t, fmt.Sprintf("subject: {exec: %s, manifests: [%s]}\n", program, crd))
+	noManifest := file(t, fmt.Sprintf("subject: {exec: %s, manifests: [none.yaml]}\n", program))
+	module := file(t, "subject: {module: example.com/none@v1.0.0, manifests: [none.yaml]}\n")
+	for _, test := range []struct{ name, args, out, err string }{
+		{"subject file", "--subject=" + valid, valid + ": valid; controllers: notebook of Notebook\n", ""},
+		{"scenario", notebook + "lost-update.yaml --subject=" + valid, "lost-update.yaml: valid; providers: embedded\n", ""},
+		{"module", "--subject=" + module, "valid; the manifests of the Go module are not checked\n", ""},
+		{"missing manifest", "--subject=" + noManifest, "", "none.yaml: no such file or directory"},
+		{"scenario of other kinds", "rollout --subject=" + valid, "valid; controllers", "found no object that the controllers of the subject file reconcile"},
+		{"no subject file", "--subject=ours", "", `--subject: found "ours"; expected the path of a subject file`},
+		{"no argument", "", "", "expected SCENARIO"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := command(t, append([]string{"validate"}, strings.Fields(test.args)...)...)
+			if !strings.Contains(out, test.out) {
+				t.Errorf("output %q, want %q", out, test.out)
+			}
+			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -80,7 +81,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 		read[realPath(dir)] = true
 		runs, err := reports.ReadDirectory(dir)
 		if err != nil {
-			return nil, err
+			return nil, cmp.Or(checkNotInUse(dir), err)
 		}
 		for _, r := range runs {
 			if r.Directory == "" || !seen[realPath(r.Directory)] { // runs whose directories a campaign has deleted are all different
@@ -90,6 +91,19 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 		}
 	}
 	return all, nil
+}
+
+// checkNotInUse returns an error if another command has locked the directory. A run in progress has not
+// written its verdicts yet.
+func checkNotInUse(dir string) error {
+	unlock, err := run.Lock(dir)
+	if err == nil {
+		unlock()
+	}
+	if errors.Is(err, run.ErrInUse) {
+		return err
+	}
+	return nil
 }
 
 // realPath returns a path without symbolic links. If the path does not exist, realPath returns it

@@ -273,7 +273,7 @@ func (f *runFlags) checkProvider(cmd *cobra.Command, target subject.Target, prov
 		return err
 	}
 	if isSubjectFile(f.subject) {
-		if err := provider.Capabilities.Require("--subject="+f.subject, cluster.OwnsControlPlane, cluster.SubjectAsProcess); err != nil {
+		if err := provider.Capabilities.Require("--subject="+f.subject, subjectFileCapabilities...); err != nil {
 			return fmt.Errorf("%w%s", err, providers.Alternatives(err))
 		}
 	} else if err := environment.CheckTarget(provider, target); err != nil {

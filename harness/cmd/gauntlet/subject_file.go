@@ -10,11 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
+
+// subjectFileCapabilities has what a provider needs to run the program of a subject file. The file
+// describes a program under test in YAML.
+var subjectFileCapabilities = []cluster.Capability{cluster.OwnsControlPlane, cluster.SubjectAsProcess}
 
 // isSubjectFile reports whether a value of --subject is the path of a subject file, which
 // describes a controller in YAML.
@@ -60,15 +65,32 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		}
 		f.operators[f.subject] = loaded
 	}
+	return loaded.Target, setOperators(scenarios, f.subject, loaded)
+}
+
+// checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The
+// controllers in the file become the controllers under test of the scenarios. For a program in a Go
+// module, the result is nil, and the scenarios do not change.
+func checkSubjectFile(path string, scenarios []*scenario.Scenario) (*operator.Operator, error) {
+	checked, err := operator.Check(path)
+	if err != nil || checked == nil {
+		return nil, err
+	}
+	return checked, setOperators(scenarios, path, checked)
+}
+
+// setOperators sets the controllers under test of scenarios. The argument loaded describes these
+// controllers, and comes from the given subject file.
+func setOperators(scenarios []*scenario.Scenario, subjectFile string, loaded *operator.Operator) error {
 	for _, s := range scenarios {
 		if err := setOperator(s, &loaded.Scenario); err != nil {
-			return subject.Target{}, err
+			return err
 		}
 		if err := loaded.Target.Definition().CheckReplicas(s.Subject.Replicas); err != nil {
-			return subject.Target{}, fmt.Errorf("%s: scenario %s: %w", f.subject, s.Name, err)
+			return fmt.Errorf("%s: scenario %s: %w", subjectFile, s.Name, err)
 		}
 	}
-	return loaded.Target, nil
+	return nil
 }
 
 // errNothingToReconcile is the error of a scenario that creates no object for the controllers in

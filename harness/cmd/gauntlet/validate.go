@@ -5,61 +5,106 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 func newValidate() *cobra.Command {
-	return &cobra.Command{
+	var subjectFile string
+	cmd := &cobra.Command{
 		Use:   "validate SCENARIO…",
 		Short: "Validate scenarios without running them",
 		Long: `Validate scenarios without running them: the fields, the parameters of faults and the
 IDs of checks. SCENARIO is a YAML file, the name of a built-in scenario, or "-" for
 standard input.
 
+With --subject, validate also the subject file and its manifests, and each scenario
+with the kinds of that file. SCENARIO may then be omitted.
+
 For each valid scenario, the command prints the providers that support it. For all
 others, it prints each mistake with file, line and column, and exits with status 3.`,
 		Example: `  gauntlet validate my-scenario.yaml
+  gauntlet validate my-scenario.yaml --subject=my-operator.yaml
   gauntlet generate --seed=7 | gauntlet validate -`,
 		ValidArgsFunction: completeScenarios,
-		Args:              cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, names []string) error {
+			if cmd.Flags().Changed("subject") {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, names)
+		},
 		RunE: func(cmd *cobra.Command, names []string) error {
-			flags := runFlags{stdin: &interruptibleReader{cmd.Context(), cmd.InOrStdin()}}
+			if cmd.Flags().Changed("subject") && !isSubjectFile(subjectFile) {
+				return fmt.Errorf("--subject: found %q; expected the path of a subject file, such as my-operator.yaml", subjectFile)
+			}
+			flags := runFlags{stdin: &interruptibleReader{cmd.Context(), cmd.InOrStdin()}, subject: subjectFile}
 			var failed []error
+			if subjectFile != "" {
+				failed = append(failed, validateSubject(cmd, subjectFile))
+			}
 			for _, name := range names {
-				loaded, err := flags.loadScenarios(cmd.Context(), []string{name}, cmd.ErrOrStderr())
-				if err == nil {
-					err = run.Validate(loaded[0])
-				}
-				if err != nil {
-					failed = append(failed, err)
-					continue
-				}
-				if err := writeText(cmd, fmt.Sprintf("%s: valid; providers: %s\n", name, supportedBy(loaded[0]))); err != nil {
-					return err
-				}
+				err := flags.validateScenario(cmd, name, failed == nil || failed[0] == nil)
+				failed = append(failed, err)
 			}
 			return errors.Join(failed...)
 		},
 	}
+	cmd.Flags().StringVar(&subjectFile, "subject", "", "validate this subject `file`, too; a subject file describes a controller that is not built in")
+	return cmd
 }
 
-// supportedBy returns the names of the providers that support a scenario, separated by commas. If
-// no provider supports it, the result is "none".
-func supportedBy(s *scenario.Scenario) string {
-	var names []string
-	for _, name := range providers.Names() {
-		if run.Supported(s, name) == nil {
-			names = append(names, name)
+// validateSubject validates a subject file, which describes a program under test. It prints the
+// controllers of the program.
+func validateSubject(cmd *cobra.Command, path string) error {
+	checked, err := operator.Check(path)
+	if err != nil {
+		return err
+	}
+	if checked == nil {
+		return writeText(cmd, fmt.Sprintf("%s: valid; the manifests of the Go module are not checked\n", path))
+	}
+	var controllers []string
+	for _, c := range checked.Scenario.Controllers {
+		controllers = append(controllers, fmt.Sprintf("%s of %s", c.Name, c.Kind))
+	}
+	return writeText(cmd, fmt.Sprintf("%s: valid; controllers: %s\n", path, strings.Join(controllers, ", ")))
+}
+
+// validateScenario validates a scenario, and prints the providers that support it. With validSubject,
+// there is no subject file, or it is valid. The scenario is then also validated with the kinds of that file.
+func (f *runFlags) validateScenario(cmd *cobra.Command, name string, validSubject bool) error {
+	loaded, err := f.loadScenarios(cmd.Context(), []string{name}, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if f.subject != "" && validSubject {
+		if _, err := checkSubjectFile(f.subject, loaded); err != nil {
+			return err
 		}
 	}
-	if names == nil {
+	if err := run.Validate(loaded[0]); err != nil {
+		return err
+	}
+	return writeText(cmd, fmt.Sprintf("%s: valid; providers: %s\n", name, f.supportedBy(loaded[0])))
+}
+
+// supportedBy returns the names of the providers that support a scenario, separated by commas. With
+// --subject, they support subject files, too. If there is no such provider, the result is "none".
+func (f *runFlags) supportedBy(s *scenario.Scenario) string {
+	names := providers.Names()
+	if f.subject != "" {
+		names = providers.With(subjectFileCapabilities...)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return run.Supported(s, name) != nil })
+	if len(names) == 0 {
 		return "none"
 	}
 	return strings.Join(names, ", ")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -83,7 +84,9 @@ func readManifests(dir, path string) ([]manifest, error) {
 
 // kustomize builds the kustomization in a directory, and returns the objects.
 func kustomize(dir string) ([]manifest, error) {
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // files beside the directory are the user's own, too
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
 	}
@@ -103,6 +106,9 @@ func kustomize(dir string) ([]manifest, error) {
 		}
 		objects = append(objects, manifest{o, "the kustomization in " + dir})
 	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
+	}
 	return objects, nil
 }
 
@@ -110,12 +116,27 @@ func kustomize(dir string) ([]manifest, error) {
 // for the path of a file.
 var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
 
-// These patterns match the errors of kustomize about a file of a kustomization. The group of the first one
-// is the path. The groups of the second one are the mistake and the path, which the message then has twice.
-var (
-	accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
-	malformedPattern   = regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`)
-)
+// accumulatedPattern matches the beginning of an error of kustomize about a file in the field resources.
+// The group is the path.
+var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
+
+// kustomizeTexts has patterns that match errors of kustomize, and texts that replace them.
+var kustomizeTexts = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`(?s)^.*\bread (/[^:]+): is a directory.*$`), "found the directory $1, which has no kustomization, or contains this one; expected a file, or another directory with a kustomization"},
+	{regexp.MustCompile(`(?s)^.*\b(?:lstat|open|read) (/[^:]+): ([^:"']+).*$`), "$1: $2"},
+	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
+	{regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`), "$2: $1"},
+	{regexp.MustCompile("(?s)^trouble configuring builtin (?:PatchTransformer|PatchStrategicMergeTransformer) with config: `.*?`: "), "the field patches: "},
+	{regexp.MustCompile("(?s)^trouble configuring builtin (\\S+) with config: `.*?`: "), "$1: "},
+	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*?)(?:\.\[noNs\])?".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
+	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
+	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
+	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},
+	{regexp.MustCompile(`^(invalid Kustomization: unknown field .*|found (?:string|number|bool) at .*)$`), "$1; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"},
+}
 
 // kustomizeReason returns the text of an error of kustomize, and the next step of the user. For a missing
 // file, the error says the same several times; kustomizeReason says it once.
@@ -127,14 +148,14 @@ func kustomizeReason(err error) string {
 	if remotePattern.MatchString(text) {
 		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
 	}
-	if i := strings.LastIndex(text, "lstat "); i >= 0 {
-		return text[i+len("lstat "):]
-	}
 	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
 		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
 		text = match[1] + ": " + text
 	}
-	return malformedPattern.ReplaceAllString(text, "$2: $1") + "; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"
+	for _, known := range kustomizeTexts {
+		text = known.pattern.ReplaceAllString(text, known.text)
+	}
+	return text
 }
 
 // helmPattern matches an action of a Helm template outside of quotation marks.

@@ -68,75 +68,117 @@ type Operator struct {
 // Load reads the subject file at path, which describes a program under test. If the file names a Go
 // module, Load builds the program. Load does not start the program.
 func Load(ctx context.Context, path string) (*Operator, error) {
-	var f file
-	document, err := scenario.LoadDocument(path, &f)
+	d, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the subject file: %w", err)
-	}
-	if err := f.validate(document); err != nil {
-		return nil, fmt.Errorf("reading the subject file: %w", err)
-	}
-	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	dir := filepath.Dir(path)
-	manifestDir, executable := dir, within(dir, f.Subject.Exec)
-	switch {
-	case f.Subject.Exec == "" && f.Subject.Module == "":
-		return nil, document.Errorf("subject", "found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version")
-	case f.Subject.Exec != "" && f.Subject.Module != "":
-		return nil, document.Errorf("subject", "found both exec and module; expected one of them: exec, the path of a program, or module, a Go main package with a version")
-	case f.Subject.Module != "":
-		built, err := setup.MainPackage(ctx, f.Subject.Module)
-		if err != nil {
-			return nil, document.Errorf("subject.module", "%w", err)
-		}
-		manifestDir, executable = built.ModuleDir, built.Executable
+	if d.Subject.Module == "" {
+		return d.operator(d.dir, within(d.dir, d.Subject.Exec))
 	}
+	built, err := setup.MainPackage(ctx, d.Subject.Module)
+	if err != nil {
+		return nil, d.document.Errorf("subject.module", "%w", err)
+	}
+	return d.operator(built.ModuleDir, built.Executable)
+}
+
+// Check reads the subject file at path as [Load] does, but it downloads and builds nothing. If the file
+// names a Go module, Check reads no manifests, and returns nil.
+func Check(path string) (*Operator, error) {
+	d, err := read(path)
+	if err != nil || d.Subject.Module != "" {
+		return nil, err
+	}
+	return d.operator(d.dir, within(d.dir, d.Subject.Exec))
+}
+
+// description is a subject file, which describes a program under test, with its place.
+type description struct {
+	file
+	document  scenario.Document
+	path, dir string // absolute paths of the file and of its directory
+}
+
+// read returns the subject file at path. It reads no manifests.
+func read(path string) (*description, error) {
+	var d description
+	var err error
+	if d.document, err = scenario.LoadDocument(path, &d.file); err != nil {
+		return nil, fmt.Errorf("reading the subject file: %w", err)
+	}
+	if err := d.validate(d.document); err != nil {
+		return nil, fmt.Errorf("reading the subject file: %w", err)
+	}
+	switch {
+	case d.Subject.Exec == "" && d.Subject.Module == "":
+		return nil, d.document.Errorf("subject", "found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version")
+	case d.Subject.Exec != "" && d.Subject.Module != "":
+		return nil, d.document.Errorf("subject", "found both exec and module; expected one of them: exec, the path of a program, or module, a Go main package with a version")
+	}
+	if d.path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	d.dir = filepath.Dir(d.path)
+	return &d, nil
+}
+
+// manifests returns the objects of all manifests that the file lists. The argument from is the directory
+// of relative paths that do not begin with ./ or ../.
+func (d *description) manifests(from string) ([]manifest, error) {
 	var objects []manifest
-	for i, name := range f.Subject.Manifests {
-		from := manifestDir
+	for i, name := range d.Subject.Manifests {
+		dir := from
 		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
-			from = dir
+			dir = d.dir
 		}
-		read, err := readManifests(from, name)
+		read, err := readManifests(dir, name)
 		if err != nil {
-			return nil, document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
+			return nil, d.document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
 		}
 		objects = append(objects, read...)
 	}
+	return objects, nil
+}
+
+// operator returns the program under test. The argument manifestDir is the directory of the manifests,
+// and executable is the path of the program.
+func (d *description) operator(manifestDir, executable string) (*Operator, error) {
+	objects, err := d.manifests(manifestDir)
+	if err != nil {
+		return nil, err
+	}
 	deployed, err := sort(objects)
 	if err == nil {
-		err = deployed.checkNamesakes(f.Operator)
+		err = deployed.checkNamesakes(d.Operator)
 	}
 	if err != nil {
-		return nil, document.Errorf("subject.manifests", "%w", err)
+		return nil, d.document.Errorf("subject.manifests", "%w", err)
 	}
-	described := deployed.operator(f.Operator)
-	if err := document.CheckOperator(&described); err != nil {
+	described := deployed.operator(d.Operator)
+	if err := d.document.CheckOperator(&described); err != nil {
 		return nil, err
 	}
 	if len(described.Controllers) == 0 {
-		return nil, document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
+		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
 	environment := map[string]string{}
 	maps.Copy(environment, deployed.env)
-	maps.Copy(environment, f.Subject.Env)
+	maps.Copy(environment, d.Subject.Env)
 	arguments := deployed.args
-	if f.Subject.Args != nil {
-		arguments = f.Subject.Args
+	if d.Subject.Args != nil {
+		arguments = d.Subject.Args
 	}
 	definition := subject.Definition{
-		Executable: executable, Args: arguments, Env: environment, Files: f.Subject.Files, Volumes: deployed.volumes(f.Subject.Files),
-		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, Places: deployed.places, File: path,
+		Executable: executable, Args: arguments, Env: environment, Files: d.Subject.Files, Volumes: deployed.volumes(d.Subject.Files),
+		Namespace: cmp.Or(d.Subject.Namespace, deployed.namespace), Objects: deployed.install, Places: deployed.places, File: d.path,
 	}
 	deployed.serveWebhooks(&definition)
 	target, err := subject.Operator(definition)
 	if field := new(subject.FieldError); errors.As(err, &field) {
-		return nil, document.Errorf("subject."+field.Path, "%w", field.Err)
+		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		return nil, document.Errorf("subject.exec", "%w", err)
+		return nil, d.document.Errorf("subject.exec", "%w", err)
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil

@@ -334,6 +334,13 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "chart/kustomization.yaml", "helmCharts: [{name: a, repo: 'http://127.0.0.1:1'}]\n")
 	write(t, dir, "cut/kustomization.yaml", "resources: [a.yaml]\n")
 	write(t, dir, "cut/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n")
+	write(t, dir, "itself/kustomization.yaml", "resources: [../itself]\n")
+	write(t, dir, "twice/kustomization.yaml", "resources: [../widgets.yaml, ../widgets.yaml]\n")
+	write(t, dir, "hollow/kustomization.yaml", "resources: []\n")
+	write(t, dir, "patched/kustomization.yaml", "resources: [../widgets.yaml]\npatches: [{path: none.yaml}]\n")
+	write(t, dir, "unpatched/kustomization.yaml", "resources: [../widgets.yaml]\npatches: [{patch: '{apiVersion: v1, kind: Pod, metadata: {name: none}}'}]\n")
+	write(t, dir, "other/kustomization.yaml", "resources: [other.yaml]\n")
+	write(t, dir, "other/other.yaml", "metadata: {name: a}\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
@@ -356,9 +363,15 @@ func TestErrors(t *testing.T) {
 		{"two definitions of a kind", "subject: {exec: run, manifests: [widgets.yaml, other.yaml]}",
 			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory"},
+		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found the directory " + dir + "/itself, which has no kustomization, or contains this one"},
+		{"kustomization with an object twice", "subject: {exec: run, manifests: [twice]}", "/twice: ../widgets.yaml: found CustomResourceDefinition.v1.apiextensions.k8s.io/widgetry.example.com for the second time"},
+		{"empty kustomization", "subject: {exec: run, manifests: [hollow]}", "/hollow: found no object; expected files with manifests in the field resources"},
+		{"kustomization with a missing patch", "subject: {exec: run, manifests: [patched]}", "/patched: " + dir + "/patched/none.yaml: no such file or directory"},
+		{"kustomization with a patch of no object", "subject: {exec: run, manifests: [unpatched]}", "/unpatched: the field patches: found a patch of Pod.v1.[noGrp]/none, but no such object in the resources"},
+		{"kustomization of an object without a kind", "subject: {exec: run, manifests: [other]}", "/other: other.yaml: found an object without the field kind"},
 		{"kustomization of a Helm chart", "subject: {exec: run, manifests: [chart]}", `/chart: found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
-		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'; if only"},
+		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'"},
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},

@@ -212,7 +212,7 @@ func requestReason(err error) error {
 		return errors.New("no response in time; expected an API server that this machine can reach")
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(line)
+	return errors.New(strings.Replace(line, "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
 }
 
 // createServiceAccount creates the ServiceAccount of the controllers under test, and a token with
