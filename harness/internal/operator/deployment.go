@@ -38,6 +38,12 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if err := decode(o, &d); err != nil {
 		return process{}, err
 	}
+	if o.GetAPIVersion() != "apps/v1" {
+		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
+	}
+	if err := checkFields(o, &d); err != nil {
+		return process{}, err
+	}
 	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {
