@@ -42,6 +42,9 @@ func ReadDirectory(dir string) ([]Run, error) {
 		place, reason := inputfile.Locate(path, content, err, report)
 		return nil, fmt.Errorf("%s: expected the verdicts that gauntlet writes to this file, as JSON: %s; to write the file again, run gauntlet check", place, reason)
 	}
+	if report.Schema == 0 {
+		return nil, fmt.Errorf("%s: schema: found no value; expected 1 to %d; to write the file again, run gauntlet check", path, schema)
+	}
 	if report.Schema < 1 || report.Schema > schema {
 		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; to write the file again, run gauntlet check", path, schema, report.Schema)
 	}

@@ -191,6 +191,9 @@ func Read(path string) (*Baseline, error) {
 	if f.Format == 0 && f.Scenario == "" && f.Runs == 0 && len(f.End)+len(f.Effects) == 0 {
 		return nil, fmt.Errorf("%s: found no fields; expected a baseline, as \"gauntlet baseline\" writes it", path)
 	}
+	if f.Format == 0 {
+		return nil, fmt.Errorf("%s: field format: found no value; expected %d; create the baseline again with \"gauntlet baseline\"", path, fileFormat)
+	}
 	if f.Format != fileFormat {
 		return nil, fmt.Errorf("%s: field format: found %d; expected %d; create the baseline again with \"gauntlet baseline\"", path, f.Format, fileFormat)
 	}

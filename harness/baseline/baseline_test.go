@@ -454,7 +454,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("a workload that deletes all objects: %v, error %v; want a baseline without objects at the end", read, err)
 	}
 	for text, want := range map[string]string{
-		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
+		"scenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                             `field format: found no value; expected 3; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":                                      `:5:1: expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
 		"format: 3\nruns: 1\nend: {a: \"1\"}\n":                                                               "field scenario: found no value; expected the name of a scenario",
 		"format: 3\nscenario: x\nruns: 1\nend: {}\nwritten: []\n":                                             "fields end and effects: found no objects; expected a workload in which there is an object at the end, or in which the subject creates one",
@@ -464,7 +464,7 @@ func TestFile(t *testing.T) {
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: \"-6 created, 0 deleted, 0 lost\"}\n": `effects: a: found "-6 created, 0 deleted, 0 lost"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
 		"format: 3\nscenario: x\nruns: 1\nEnd: {a: \"1\"}\n":                                                  `unknown field "End"; expected end`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\ngenerated: [secrets ns/a-*, secrets ns/a*]\n":      `field generated[1]: found "secrets ns/a*"; expected the common part of names, such as "secrets default/web-*"`,
-		"effects: {a: \"1\"}\n":                                                                               `field format: found 0; expected 3; create the baseline again with "gauntlet baseline"`,
+		"effects: {a: \"1\"}\n":                                                                               `field format: found no value; expected 3; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nscenario: x\nruns: 1\nend: {a: \"1\"}\n":                                                  `field written: found no value; expected a list of resources, such as pods; create the baseline again with "gauntlet baseline"`,
 		"format: 3\nend: {a: 4}\n":                                                                            `expected a baseline, as "gauntlet baseline" writes it: entry "a": found 4; expected a text in double quotes`,
 		"format: 3\nend: {a: [1]}\n":                                                                          `expected a baseline, as "gauntlet baseline" writes it: entry "a": found [1]; expected a text in double quotes`,

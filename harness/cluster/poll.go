@@ -45,7 +45,7 @@ type waitError struct {
 func (e *waitError) Error() string {
 	cause := e.cause.Error()
 	if errors.Is(e.cause, context.DeadlineExceeded) {
-		cause = "not ready in time (" + context.DeadlineExceeded.Error() + ")"
+		cause = "not ready in time"
 	}
 	return fmt.Sprintf("waiting for %s: %s; last error: %s", e.description, cause, ConnectionReason(e.last))
 }
@@ -61,6 +61,8 @@ var (
 	dialPattern = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)[46]? ([^ ]*): `)
 	// systemCallPattern matches the name of the failed system call.
 	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): `)
+	// plainPattern matches a connection with TLS to a server without TLS.
+	plainPattern = regexp.MustCompile(`tls: first record does not look like a TLS handshake|http: server gave HTTP response to HTTPS client`)
 )
 
 // ConnectionReason returns the text of an error of a connection without the terms of Go's network
@@ -68,6 +70,7 @@ var (
 func ConnectionReason(err error) string {
 	text := requestPattern.ReplaceAllString(err.Error(), "$1: ")
 	text = dialPattern.ReplaceAllString(text, "$1: ")
+	text = plainPattern.ReplaceAllString(text, "found a server without TLS; expected the https server of an API server")
 	return systemCallPattern.ReplaceAllString(text, ": ")
 }
 

@@ -14,7 +14,7 @@ func TestPoll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	err := Poll(ctx, time.Hour, "etcd", func(context.Context) error { return refused })
-	const want = "waiting for etcd: not ready in time (context deadline exceeded); last error: https://127.0.0.1:1/readyz: connection refused"
+	const want = "waiting for etcd: not ready in time; last error: https://127.0.0.1:1/readyz: connection refused"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -72,7 +72,7 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	if slices.ContainsFunc(reconciledKinds(s), func(kind string) bool { return slices.Contains(reconciled, kind) }) {
 		return nil
 	}
-	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
+	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates a %s, or another check", c.ID, strings.Join(reconciled, " or a "))
 }
 
 // reconciledKinds returns the Kinds of the objects that the steps of the scenario create or change.

@@ -24,6 +24,12 @@ func LoadDocument(path string, into any) (Document, error) {
 		return document, err
 	}
 	document.source.root = root
+	switch top, _ := root.value.(mapping); {
+	case isBaseline(top):
+		return document, document.source.errorAt(position{}, "", "found a baseline; expected a subject file; pass the baseline with the flag --baseline")
+	case top.field("workload") != nil:
+		return document, document.source.errorAt(position{}, "", "found a scenario; expected a subject file; pass the scenario as an argument")
+	}
 	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
 }
 

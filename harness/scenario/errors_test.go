@@ -143,7 +143,7 @@ func TestParseErrors(t *testing.T) {
 		{"scaled after deleted", step("  - delete: {kind: ReplicaSet, name: web}\n  - scale: {kind: ReplicaSet, name: web, replicas: 1}"), "x.yaml:6:37: workload[2].scale.name: found ReplicaSet web, but workload[1] deletes this object; expected an object that exists"},
 		{"unknown propagation", step("  - delete: {kind: ReplicaSet, name: web, propagation: now}"), `x.yaml:5:56: workload[1].delete.propagation: found "now"; expected background, foreground or orphan`},
 		{"await nothing", step("  - await: {until: ready}"), "x.yaml:5:12: workload[1].await.kind: found nothing; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints\nx.yaml:5:12: workload[1].await.name: found nothing; expected a name"},
-		{"await what no pod does", instead("  - create: {kind: Pod, name: web}\n    await: {until: scaled}"), `x.yaml:5:20: workload[0].await.until: found "scaled"; expected ready, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
+		{"await what no pod does", instead("  - create: {kind: Pod, name: web}\n    await: {until: scaled}"), `x.yaml:5:20: workload[0].await.until: found "scaled", which is no condition of a Pod; expected ready, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
 		{"await unknown", step("  - await: {kind: ReplicaSet, name: web, until: done}"), `x.yaml:5:49: workload[1].await.until: found "done"; expected scaled, ready, available, gone, quiet, condition=…, jsonpath=… or no jsonpath=…; did you mean gone?`},
 		{"await gone, not deleted", step("  - await: {kind: ReplicaSet, name: web, until: gone}"), "x.yaml:5:49: workload[1].await.until: found gone, but no earlier step deletes ReplicaSet web; add a delete step before this await"},
 
@@ -225,8 +225,8 @@ func TestParseErrors(t *testing.T) {
 		{"annotation set and removed", step("  - annotate: {kind: ReplicaSet, name: web, annotations: {a: b}, remove: [a]}"), "x.yaml:5:75: workload[1].annotate.remove[0]: found the key a, which the field annotations sets; expected the key in only one of the two fields"},
 		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector\n" +
 			"x.yaml:5:20: workload[1].select.name: found Service web, but no earlier step creates this object; add a create step before this step"},
-		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
-		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
+		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready", which is no condition of a Service; expected served, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
+		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete", which is no condition of a ReplicaSet; expected scaled, ready, available, gone, quiet, condition=…, jsonpath=… or no jsonpath=…`},
 
 		// Invalid faults
 		{"parameters beside the fault", minimal + "faults:\n  - api-error:\n    verb: create\n    code: 500\n", "x.yaml:7:5: faults[0]: found the field verb beside api-error, which has no parameters; expected the parameters indented below api-error"},

@@ -195,6 +195,10 @@ func (v *validator) fieldTypes(path string, name Kind, found Fields) {
 		return // fieldsOf has reported it
 	}
 	unknown, err := kubejson.UnmarshalStrict(text, object)
+	if at, reason := inputfile.WrongValue(text, object); err != nil && at != "" {
+		v.check(false, join(path, at), "%s", reason)
+		return
+	}
 	if err != nil {
 		v.check(false, path, "%s", inputfile.JSONReason(err))
 		return

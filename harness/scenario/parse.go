@@ -56,7 +56,7 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	if isSubjectFile(root) {
 		return nil, src.errorAt(position{}, "", "found a subject file; expected a scenario; pass the subject file with the flag --subject")
 	}
-	if top, _ := root.value.(mapping); top.field("effects") != nil && top.field("end") != nil {
+	if top, _ := root.value.(mapping); isBaseline(top) {
 		return nil, src.errorAt(position{}, "", "found a baseline; expected a scenario; pass the baseline with the flag --baseline")
 	}
 	if fields, unknown := notScenario(root); unknown {
@@ -143,6 +143,12 @@ func isSubjectFile(root *node) bool {
 	}
 	subject, _ := described.value.(mapping)
 	return subject.field("module") != nil || subject.field("exec") != nil
+}
+
+// isBaseline reports whether the fields of a YAML file are those of a baseline. A baseline says what runs
+// without faults have in common.
+func isBaseline(fields mapping) bool {
+	return fields.field("effects") != nil && fields.field("end") != nil
 }
 
 // notScenario reports whether a YAML file is not a scenario at all, such as a manifest of Kubernetes. It

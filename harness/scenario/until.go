@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // FieldCondition is a condition on the fields of an object, such as condition=Ready. Its syntax
@@ -132,5 +134,10 @@ func (v *validator) until(path string, await *Await) {
 		return
 	}
 	known := append(slices.Clip(await.Kind.row().untils), Quiet, untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
+	ofOther := slices.ContainsFunc(kinds, func(row kindRow) bool { return slices.Contains(row.untils, await.Until) })
+	if ofOther && !slices.Contains(known, await.Until) {
+		v.check(false, path, "found %q, which is no condition of a %s; expected %s", string(await.Until), await.Kind, nearest.List(known, "or"))
+		return
+	}
 	oneOf(v, path, await.Until, known...)
 }

@@ -136,6 +136,7 @@ func TestBadUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"frob"}, `unknown command "frob" for "gauntlet"; "gauntlet --help" lists the commands`},
+		{[]string{"frob", "-f", "x.yaml"}, `unknown command "frob" for "gauntlet"; "gauntlet --help" lists the commands`},
 		{[]string{"nightlyy"}, `unknown command "nightlyy" for "gauntlet"; did you mean nightly?`},
 		{[]string{"--", "run"}, `found the command "run" after --; omit --`},
 		{[]string{"sweep"}, "sweep: found no command; expected one of crash, seeds"},

@@ -48,7 +48,7 @@ func main() {
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
 	if err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(clipWords(escapeArguments(err.Error(), os.Args))))
+		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", reports.Printable(clipWords(escapeArguments(cluster.ConnectionReason(err), os.Args))))
 	}
 	stop()
 	os.Exit(exitCode(code, err))

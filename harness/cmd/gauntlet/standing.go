@@ -95,7 +95,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 			if err := checkUpDirectory(); err != nil {
 				return err
 			}
-			installed, err := standingSubject(cmd.Context(), target, replicas)
+			installed, err := standingSubject(cmd.Context(), provider, target, replicas)
 			if err != nil {
 				return err
 			}
@@ -144,7 +144,7 @@ func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir
 
 // standingSubject returns the program under test that the flags --subject and --replicas select.
 // For noSubject, it returns nil.
-func standingSubject(ctx context.Context, target string, replicas int) (*environment.SubjectOptions, error) {
+func standingSubject(ctx context.Context, provider providers.Provider, target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
 	}
@@ -154,6 +154,9 @@ func standingSubject(ctx context.Context, target string, replicas int) (*environ
 	parsed, err := subject.ParseTarget(target, noSubject)
 	if err != nil {
 		return nil, fmt.Errorf("--subject: %w", err)
+	}
+	if err := environment.CheckTarget(provider, parsed); err != nil {
+		return nil, err
 	}
 	_, ours, err := executables(ctx, parsed)
 	if err != nil {

@@ -139,7 +139,13 @@ func fileOf(out io.Writer) (*os.File, bool) {
 // refuseBadUsage makes a command and its subcommands report wrong usage in an error of one line.
 // Wrong usage is an unknown command or flag, or a wrong number of arguments.
 func refuseBadUsage(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	hasOnlyCommands := cmd.HasAvailableSubCommands() && !cmd.Runnable()
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); len(args) > 0 && hasOnlyCommands { // the flag is that of an unknown command
+			return unknownCommand(cmd, args[0])
+		}
+		return flagError(cmd, err)
+	})
 	switch {
 	case cmd.Name() == "help":
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -149,7 +155,7 @@ func refuseBadUsage(cmd *cobra.Command) {
 			}
 			return err
 		}
-	case cmd.HasAvailableSubCommands() && !cmd.Runnable():
+	case hasOnlyCommands:
 		refuseUnknownCommands(cmd)
 	default:
 		cmd.Args = countArguments(cmd.Args)

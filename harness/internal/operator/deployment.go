@@ -41,7 +41,7 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if o.GetAPIVersion() != "apps/v1" {
 		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
 	}
-	if err := checkFields(o, &d); err != nil {
+	if err := cmp.Or(checkFields(o, &d), checkName(o)); err != nil {
 		return process{}, err
 	}
 	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}

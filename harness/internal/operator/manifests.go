@@ -40,6 +40,9 @@ func readManifests(dir, path string) ([]manifest, error) {
 	if path == "" {
 		return nil, errors.New("found an empty text; expected the path of a file or directory")
 	}
+	if strings.Contains(path, "://") {
+		return nil, fmt.Errorf("found the URL %.200s; expected a path: download the manifests, and name the file", path)
+	}
 	path = within(dir, path)
 	info, err := os.Stat(path)
 	switch {
@@ -132,6 +135,8 @@ var kustomizeTexts = []struct {
 	{regexp.MustCompile("(?s)^trouble configuring builtin (?:PatchTransformer|PatchStrategicMergeTransformer) with config: `.*?`: "), "the field patches: "},
 	{regexp.MustCompile("(?s)^trouble configuring builtin (\\S+) with config: `.*?`: "), "$1: "},
 	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*?)(?:\.\[noNs\])?".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
+	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(.*)\]$`), "${1}found $2; expected a patch in JSON or YAML: a list of operations such as replace, or a part of a manifest"},
+	{regexp.MustCompile(`^nothing selected by (\S+?)(?:\.\[noNs\])?$`), "the field replacements: found the source $1, but no such object in the resources"},
 	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
 	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
 	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},
@@ -244,8 +249,10 @@ func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, erro
 		}
 	}
 	for _, o := range objects {
-		if o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, errors.New("found an object without kind or apiVersion; expected a Kubernetes manifest")
+		for _, field := range []struct{ name, value string }{{"kind", o.GetKind()}, {"apiVersion", o.GetAPIVersion()}} {
+			if field.value == "" {
+				return nil, fmt.Errorf("found an object without the field %s; expected a Kubernetes manifest", field.name)
+			}
 		}
 		if _, err := schema.ParseGroupVersion(o.GetAPIVersion()); err != nil {
 			return nil, fmt.Errorf("%s %s: apiVersion: found %.80q; expected a group and a version such as apps/v1, or v1", o.GetKind(), o.GetName(), o.GetAPIVersion())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -104,6 +105,9 @@ func decode(o *unstructured.Unstructured, into any) error {
 		return err
 	}
 	if err := utiljson.Unmarshal(text, into); err != nil {
+		if path, reason := inputfile.WrongValue(text, into); path != "" {
+			return fmt.Errorf("%s: %s", path, reason)
+		}
 		return errors.New(inputfile.JSONReason(err))
 	}
 	return nil
@@ -175,6 +179,9 @@ func checkWebhook(i int, effects *admissionv1.SideEffectClass, versions []string
 	return nil
 }
 
+// kindPattern matches the name of a kind that scenarios accept.
+var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
 // checkDefinition returns an error about the name, the scope, the versions or a schema of a CustomResourceDefinition.
 func checkDefinition(o *unstructured.Unstructured) error {
 	text := func(fields ...string) string {
@@ -188,10 +195,20 @@ func checkDefinition(o *unstructured.Unstructured) error {
 	if scope != "Namespaced" && scope != "Cluster" {
 		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", scope)
 	}
+	if kind := text("names", "kind"); kind != "" && !kindPattern.MatchString(kind) {
+		return fmt.Errorf("spec.names.kind: found %.80q; expected letters and digits that begin with an upper-case letter, such as Notebook", kind)
+	}
 	if webhook, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "conversion", "webhook"); webhook == nil && text("conversion", "strategy") == "Webhook" {
 		return errors.New("spec.conversion.webhook: found nothing; expected the webhook of the strategy Webhook, or the strategy None")
 	}
-	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	if invalid := validation.IsDNS1123Subdomain(group); len(invalid) > 0 {
+		return fmt.Errorf("spec.group: found %.80q; expected the domain of a group, such as example.com", group)
+	}
+	found, exists, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
+	versions, ok := found.([]any)
+	if exists && !ok {
+		return fmt.Errorf("spec.versions: found %.60v; expected a list of versions", found)
+	}
 	served := func(version any) bool {
 		fields, _ := version.(map[string]any)
 		return fields["served"] == true

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -170,6 +171,9 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 		return errors.New("the build was interrupted; run the command again to continue: compiled packages are not compiled again")
 	case err != nil:
 		p.clear()
+		if lines := slices.Compact(otherLines); len(lines) == 1 { // the go command may print a line once for each package
+			return fmt.Errorf("go %s failed: %s", args[0], lines[0])
+		}
 		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(otherLines, "\n"))
 	}
 	return nil

@@ -99,8 +99,8 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	return found, nil
 }
 
-// proxyPattern matches the beginning of what the go command says about a failed request to a module proxy.
-var proxyPattern = regexp.MustCompile(`^reading (https?://[^/\s]*)\S*: `)
+// proxyPattern matches what the go command says about a failed request to a module proxy.
+var proxyPattern = regexp.MustCompile(`(^|: )reading (https?://[^/\s]*)\S*: `)
 
 // downloadReason returns in one line why the go command cannot download a version of a module. The
 // argument text is the error of the go command. The result names the host of a module proxy, but not the
@@ -109,7 +109,7 @@ func downloadReason(path, version, text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "module "), path)
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "@"+version), ": ")
-	return proxyPattern.ReplaceAllString(text, "$1: ")
+	return proxyPattern.ReplaceAllString(text, "$1$2: ")
 }
 
 // withStderr returns the standard error of a failed command as an error. The argument err is the error of
