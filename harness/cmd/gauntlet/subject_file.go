@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -117,7 +119,7 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 		}
 	}
 	s.Operator = &combined
-	if err := s.Validate(); err != nil {
+	if err := cmp.Or(s.Validate(), run.ValidateBeforeStart(s)); err != nil {
 		return err
 	}
 	for _, target := range s.CreatedObjects() {

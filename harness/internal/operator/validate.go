@@ -64,13 +64,13 @@ func validate(o *unstructured.Unstructured) error {
 	switch typed := typed.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+			if err := checkWebhook(i, w.ClientConfig, w.SideEffects, w.AdmissionReviewVersions); err != nil {
 				return err
 			}
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+			if err := checkWebhook(i, w.ClientConfig, w.SideEffects, w.AdmissionReviewVersions); err != nil {
 				return err
 			}
 		}
@@ -166,9 +166,13 @@ func checkName(o *unstructured.Unstructured) error {
 }
 
 // checkWebhook returns an error if a webhook lacks a field that has no default.
-func checkWebhook(i int, effects *admissionv1.SideEffectClass, versions []string) error {
+func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admissionv1.SideEffectClass, versions []string) error {
 	known := []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
 	switch {
+	case client.Service == nil && client.URL == nil:
+		return fmt.Errorf("webhooks[%d].clientConfig: found neither service nor url; expected the service of the webhook", i)
+	case client.Service != nil && (client.Service.Name == "" || client.Service.Namespace == ""):
+		return fmt.Errorf("webhooks[%d].clientConfig.service: found name %q and namespace %q; expected both", i, client.Service.Name, client.Service.Namespace)
 	case effects == nil:
 		return fmt.Errorf("webhooks[%d].sideEffects: found nothing; expected %s", i, nearest.List(known, "or"))
 	case !slices.Contains(known, *effects):
