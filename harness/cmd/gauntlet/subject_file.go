@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -119,12 +118,12 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 		}
 	}
 	s.Operator = &combined
-	if err := cmp.Or(s.Validate(), run.ValidateBeforeStart(s)); err != nil {
+	if err := s.Validate(); err != nil {
 		return err
 	}
 	for _, target := range s.CreatedObjects() {
 		if slices.Contains(kinds, string(target.Kind)) {
-			return nil
+			return run.ValidateBeforeStart(s)
 		}
 	}
 	words := strings.Join(kinds, " or a ")

@@ -313,13 +313,24 @@ func TestPlan(t *testing.T) {
 			map[string]int{"the object does not change before a later write, so that the subject would restart with current objects": 1},
 		},
 		{
+			"a stale view with a later write that no fault can name", explore.Stale,
+			begin().deliver(history.Added, rs).deliver(history.Added, pod("web-a", 9)).write("delete", "", pod("web-a", 9), pod("web-a", 12)).deliver(history.Modified, changed).
+				write("update", "", object("secrets", "later", 9, `{}`), object("secrets", "later", 14, `{"data":{}}`)).
+				add(history.Record{Commit: &history.Commit{Type: history.Added, Object: pod("web-a", 16)}}), nil,
+			map[string]int{
+				"no fault can name secrets; add its kind to operator.kinds of the scenario":                               1,
+				"the object does not change before a later write, so that the subject would restart with current objects": 1,
+				"the subject sends no write between the event and the next event of the same object":                      1,
+			},
+		},
+		{
 			"a resource that no fault can name", explore.Lost, begin().write("update", "", object("widgets.example.com", "one", 10, `{}`), object("widgets.example.com", "one", 11, `{}`)), nil,
 			map[string]int{"no fault can name widgets.example.com; add its kind to operator.kinds of the scenario": 1},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			plan := explore.NewPlan([]string{"pods", "replicasets.apps"}, []explore.Action{test.action}, []*explore.Lesson{test.history.learn(t)})
+			plan := explore.NewPlan([]string{"pods", "replicasets.apps", "configmaps"}, []explore.Action{test.action}, []*explore.Lesson{test.history.learn(t)})
 			var kept []string
 			for _, p := range plan.Places {
 				kept = append(kept, p.String())

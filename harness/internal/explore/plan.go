@@ -123,9 +123,9 @@ func baselineOf(lessons []*Lesson) *baseline.Baseline {
 // If there is a reason, add counts the place as pruned instead.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
-		switch {
-		case !slices.Contains(p.resources, place.resource()):
-			reason = fmt.Sprintf(unnameable, place.resource())
+		switch resource := place.outside(p.resources); {
+		case resource != "":
+			reason = fmt.Sprintf(unnameable, resource)
 		case slices.ContainsFunc(p.others, func(l *Lesson) bool { return !l.has(place) }):
 			reason = notRepeated
 		}
@@ -137,13 +137,16 @@ func (p *planner) add(place Place, reason string) {
 	p.kept = append(p.kept, place)
 }
 
-// resource returns the resource of the event at which the fault occurs. If the place has no event,
-// it returns the resource of the write.
-func (p *Place) resource() string {
-	if p.Event != nil {
+// outside returns the resource of the place's event or write that is not among the given ones, which
+// faults can name. It returns "" if they contain both.
+func (p *Place) outside(resources []string) string {
+	if p.Event != nil && !slices.Contains(resources, p.Event.Resource) {
 		return p.Event.Resource
 	}
-	return p.Write.Resource
+	if p.Write != nil && !slices.Contains(resources, p.Write.Resource) {
+		return p.Write.Resource
+	}
+	return ""
 }
 
 // has reports whether a run without faults contains the write and the watch event of a place.
