@@ -137,8 +137,8 @@ func (p *planner) add(place Place, reason string) {
 	p.kept = append(p.kept, place)
 }
 
-// outside returns the resource of the place's event or write that is not among the given ones, which
-// faults can name. It returns "" if they contain both.
+// outside returns the resource of the place's event or write that no fault can name. The argument has the
+// resources that faults can name. The result is "" if it has both.
 func (p *Place) outside(resources []string) string {
 	if p.Event != nil && !slices.Contains(resources, p.Event.Resource) {
 		return p.Event.Resource
