@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +76,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 		u.record(history.Step{Index: i, Event: history.StepBegun, Detail: step.String()})
 		object, err := u.perform(ctx, step, func() { u.record(history.Step{Index: i, Event: history.StepLate, Detail: step.String()}) })
 		if err != nil {
+			err = oneLine{err}
 			u.record(history.Step{
 				Index: i, Event: history.StepFailed, Detail: step.String(), Object: object, Error: err.Error(), Awaited: unmetObject(err),
 			})
@@ -83,6 +85,16 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 		u.record(history.Step{Index: i, Event: history.StepDone, Detail: step.String(), Object: object})
 	}
 	return nil
+}
+
+// oneLine is an error whose text ends at the first line break. For some objects, further lines of an error of
+// the API server are a difference of Go values.
+type oneLine struct{ error }
+
+func (e oneLine) Unwrap() error { return e.error }
+func (e oneLine) Error() string {
+	first, _, _ := strings.Cut(e.error.Error(), "\n")
+	return first
 }
 
 // user executes the steps of one workload, like a user of the cluster. It remembers the names of

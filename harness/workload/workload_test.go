@@ -123,7 +123,7 @@ func TestRunRetriesConflicts(t *testing.T) {
 // the failure, and the error must name the step.
 func TestRunFails(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
-	refused := errors.New("disk full")
+	refused := errors.New("disk full\ncore.PodSpec{}")
 	client.PrependReactor("create", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
 		return true, nil, refused
 	})
