@@ -151,9 +151,9 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 	case len(known) == 0:
 		return fmt.Errorf("loading the kubeconfig %s: found no context; set --kubeconfig or KUBECONFIG to the path of a kubeconfig", files)
 	case name == "":
-		return fmt.Errorf("loading the kubeconfig %s: found no current context; set --context to %s", files, nearest.List(known, "or"))
+		return fmt.Errorf("loading the kubeconfig %s: found no current context; set --context to a context of this file: %s", files, nearest.List(known, "or"))
 	case config.Contexts[name] == nil:
-		return fmt.Errorf("loading the kubeconfig %s: context %q does not exist; expected %s in --context", files, name, nearest.List(known, "or"))
+		return fmt.Errorf("loading the kubeconfig %s: context %q does not exist; expected a context of this file: %s", files, name, nearest.List(known, "or"))
 	}
 	if cluster := config.Contexts[name].Cluster; config.Clusters[cluster] == nil {
 		return fmt.Errorf("loading the kubeconfig %s: context %q: cluster: found %q, which does not exist; expected the name of a cluster in the kubeconfig", files, name, cluster)

@@ -52,8 +52,8 @@ func TestLoadErrors(t *testing.T) {
 		{"a directory", dir, "", "", "loading the kubeconfig " + dir + ": found a directory; expected a regular file; set"},
 		{"a token in a pipe", secret, "", "", "loading the kubeconfig " + secret + ": " + pipe + ": found a pipe; expected a regular file"},
 		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
-		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a, b, bad, ca, ftp, lost, port, token or user in --context`},
-		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a, b, bad, ca, ftp, lost, port, token or user"},
+		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a context of this file: a, b, bad, ca, ftp, lost, port, token or user`},
+		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a context of this file: a, b, bad, ca, ftp, lost, port, token or user"},
 		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": found number at clusters; expected a list; set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -56,9 +56,11 @@ func (e *waitError) Unwrap() []error { return []error{e.cause, e.last} }
 var (
 	// requestPattern matches the address of a failed HTTP request and, if the connection failed, that of the
 	// connection. The group is the URL.
-	requestPattern = regexp.MustCompile(`\b(?:Get|Head|Post|Put|Patch|Delete) "([^"]*)": (?:(?:dial|read|write) tcp[46]?(?: [^ ]*)?: )?`)
+	requestPattern = regexp.MustCompile(`\b(?:Get|Head|Post|Put|Patch|Delete) "([^"?]*)(?:\?[^"]*)?": (?:(?:dial|read|write) tcp[46]?(?: [^ ]*)?: )?`)
 	// dialPattern matches a failed connection. The group is the address.
 	dialPattern = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)[46]? ([^ ]*): `)
+	// hostPattern matches a host name without an address. The group is the name.
+	hostPattern = regexp.MustCompile(`(?:dial (?:tcp|udp)[46]?: )?lookup (\S+?)(?: on \S+)?: no such host`)
 	// systemCallPattern matches the name of the failed system call.
 	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): `)
 	// plainPattern matches a connection with TLS to a server without TLS.
@@ -68,7 +70,8 @@ var (
 // ConnectionReason returns the text of an error of a connection without the terms of Go's network
 // packages. An example is "https://127.0.0.1:6443/readyz: connection refused".
 func ConnectionReason(err error) string {
-	text := requestPattern.ReplaceAllString(err.Error(), "$1: ")
+	text := hostPattern.ReplaceAllString(err.Error(), "found no address of host $1; expected a host that this machine can resolve")
+	text = requestPattern.ReplaceAllString(text, "$1: ")
 	text = dialPattern.ReplaceAllString(text, "$1: ")
 	text = plainPattern.ReplaceAllString(text, "found a server without TLS; expected the https server of an API server")
 	return systemCallPattern.ReplaceAllString(text, ": ")

@@ -26,12 +26,13 @@ func TestPoll(t *testing.T) {
 // TestConnectionReason checks that the texts have no terms of Go's network packages.
 func TestConnectionReason(t *testing.T) {
 	for text, want := range map[string]string{
-		`Get "http://a:1/x": dial tcp 10.0.0.1:1: connect: connection refused`: "http://a:1/x: connection refused",
-		"dial tcp4 127.0.0.1:9443: connect: connection refused":                "127.0.0.1:9443: connection refused",
-		"read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer":    "127.0.0.1:1->127.0.0.1:2: connection reset by peer",
-		`Get "http://none/": dial tcp: lookup none: no such host`:              "http://none/: lookup none: no such host",
-		"dial unix /run/x.sock: connect: no such file or directory":            "/run/x.sock: no such file or directory",
-		`Post "https://a/x": net/http: TLS handshake timeout`:                  "https://a/x: net/http: TLS handshake timeout",
+		`Get "http://a:1/x": dial tcp 10.0.0.1:1: connect: connection refused`:        "http://a:1/x: connection refused",
+		"dial tcp4 127.0.0.1:9443: connect: connection refused":                       "127.0.0.1:9443: connection refused",
+		"read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer":           "127.0.0.1:1->127.0.0.1:2: connection reset by peer",
+		`Get "http://none/": dial tcp: lookup none: no such host`:                     "http://none/: found no address of host none; expected a host that this machine can resolve",
+		`Get "https://a/x?y=z": tls: first record does not look like a TLS handshake`: "https://a/x: found a server without TLS; expected the https server of an API server",
+		"dial unix /run/x.sock: connect: no such file or directory":                   "/run/x.sock: no such file or directory",
+		`Post "https://a/x": net/http: TLS handshake timeout`:                         "https://a/x: net/http: TLS handshake timeout",
 		"node a is not Ready": "node a is not Ready",
 	} {
 		if got := ConnectionReason(errors.New(text)); got != want || strings.Contains(got, "tcp") {

@@ -435,7 +435,7 @@ func TestChooseDown(t *testing.T) {
 	}{
 		{name: "the only one", found: []standing.Cluster{kept("a"), used, left}, want: "a"},
 		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2 standing control planes (a, b); expected exactly one; otherwise, add a NAME or --all"},
-		{name: "none", found: []standing.Cluster{used}, wantErr: "found 0 standing control planes (none)"},
+		{name: "none", found: []standing.Cluster{used}, wantErr: "found no standing control plane; \"gauntlet up\" starts one"},
 		{name: "all", found: []standing.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
 		{name: "all of none", all: true, want: "none"},
 		{name: "by name", found: []standing.Cluster{kept("a"), kept("b"), left}, names: []string{"b", "left"}, want: "b, left"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -35,8 +36,8 @@ var revision = "unknown"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	// A second signal ends gauntlet immediately. The guard process then removes the processes and
-	// directories that gauntlet created.
-	context.AfterFunc(ctx, stop)
+	// directories that gauntlet created. Programs such as timeout(1) send a signal twice at the same time.
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameInterrupt, stop) })
 	inputfile.Interrupt(ctx.Done())
 	// If the reader of standard output or standard error has ended, writes fail with EPIPE. Without
 	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
@@ -53,6 +54,9 @@ func main() {
 	stop()
 	os.Exit(exitCode(code, err))
 }
+
+// sameInterrupt is the time after a signal in which a second signal belongs to the first one.
+const sameInterrupt = 200 * time.Millisecond
 
 // endingSignals returns the signals that end gauntlet after it has written its reports. A terminal
 // that closes sends SIGHUP, unless nohup made gauntlet ignore it.

@@ -217,6 +217,9 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 		}
 	}
 	if len(names) == 0 {
+		if !all && len(up) == 0 {
+			return nil, errors.New("found no standing control plane; \"gauntlet up\" starts one")
+		}
 		if !all && len(up) != 1 {
 			return nil, fmt.Errorf("found %d standing control planes (%s); expected exactly one; otherwise, add a NAME or --all", len(up), namesOf(up))
 		}

@@ -58,6 +58,9 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		if len(loaded.Ignored) > 0 {
 			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
 		}
+		if len(loaded.Missing) > 0 {
+			f.announce(cmd, "%s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", f.subject, strings.Join(loaded.Missing, ", "))
+		}
 		if err := subject.VolumesSupported(); err != nil {
 			f.announce(cmd, "%s: the program finds no files of a service account, of volumes or of certificates at their fixed paths, because this machine does not permit it: %v; see docs/reference/subject-file.md\n", f.subject, err)
 		}

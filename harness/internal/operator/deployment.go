@@ -26,6 +26,8 @@ type process struct {
 	// secret is the name of the Secret with the serving certificate. It is empty if the Deployment
 	// does not mount such a Secret.
 	secret string
+	// references are the variables whose values are in ConfigMaps or Secrets.
+	references []corev1.EnvVar
 	// mounts are the mounts of the container that have a volume.
 	mounts []volumeMount
 }
@@ -72,8 +74,14 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 		if variable.Name == "" {
 			return p, fmt.Errorf("container %s: env[%d]: found no name; expected the name of an environment variable", container.Name, i)
 		}
-		if value, ok := valueOf(variable); ok {
+		value, ok, err := valueOf(variable)
+		if err != nil {
+			return p, fmt.Errorf("container %s: env[%d].valueFrom.%w", container.Name, i, err)
+		}
+		if ok {
 			p.env[variable.Name] = inCertificates(value, directories)
+		} else {
+			p.references = append(p.references, variable)
 		}
 	}
 	for _, arg := range slices.Concat(container.Command[min(1, len(container.Command)):], container.Args) {
@@ -110,18 +118,53 @@ func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool
 	return containers[0], true
 }
 
+// podFields matches the fields of a pod that an environment variable may have as its value.
+var podFields = regexp.MustCompile(`^(metadata\.(name|namespace|uid|(labels|annotations)\['[^']+'\])|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$`)
+
 // valueOf returns the value of an environment variable as a template, such as "{{.Namespace}}".
-// The result ok is false if a local process cannot know the value, for example from a ConfigMap.
-func valueOf(variable corev1.EnvVar) (value string, ok bool) {
+// The result ok is false if the value is that of another field, or of a ConfigMap or Secret. An error is
+// about a field that no variable may name.
+func valueOf(variable corev1.EnvVar) (value string, ok bool, err error) {
 	if variable.ValueFrom == nil {
-		return variable.Value, true
+		return variable.Value, true, nil
 	}
 	if variable.ValueFrom.FieldRef == nil {
-		return "", false
+		return "", false, nil
+	}
+	field := variable.ValueFrom.FieldRef.FieldPath
+	if !podFields.MatchString(field) {
+		return "", false, fmt.Errorf("fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", field)
 	}
 	values := map[string]string{"metadata.namespace": "{{.Namespace}}", "metadata.name": "{{.Replica}}", "status.podIP": "{{.Address}}"}
-	value, ok = values[variable.ValueFrom.FieldRef.FieldPath]
-	return value, ok
+	value, ok = values[field]
+	return value, ok, nil
+}
+
+// resolve sets the variables whose values are in ConfigMaps or Secrets of the manifests. It returns the names
+// of all others that a pod would need.
+func (s *objects) resolve() (missing []string) {
+	for _, variable := range s.process.references {
+		var data map[string]string
+		var key string
+		var optional *bool
+		if ref := variable.ValueFrom.ConfigMapKeyRef; ref != nil {
+			data, key, optional = s.dataOf("ConfigMap", ref.Name), ref.Key, ref.Optional
+		} else if ref := variable.ValueFrom.SecretKeyRef; ref != nil {
+			data, key, optional = s.dataOf("Secret", ref.Name), ref.Key, ref.Optional
+		}
+		value, ok := data[key]
+		if !ok && (optional == nil || !*optional) {
+			missing = append(missing, variable.Name)
+		}
+		if ok {
+			value = templateOf(value)
+			s.process.env[variable.Name] = value
+			for i, arg := range s.process.args {
+				s.process.args[i] = strings.ReplaceAll(arg, "$("+variable.Name+")", value)
+			}
+		}
+	}
+	return missing
 }
 
 // listensEverywhere matches a flag with a port on all addresses or on loopback, such as

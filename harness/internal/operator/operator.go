@@ -61,6 +61,9 @@ type Operator struct {
 	Target subject.Target
 	// Scenario describes the program's controllers and kinds, in the form that scenarios use.
 	Scenario scenario.Operator
+	// Missing lists the environment variables and volumes of the Deployment that the program does not
+	// get, such as "variable TOKEN".
+	Missing []string
 	// Ignored lists the kinds in the manifests whose objects a run does not create, such as
 	// "Service".
 	Ignored []string
@@ -162,6 +165,16 @@ func (d *description) operator(manifestDir, executable string) (*Operator, error
 	if len(described.Controllers) == 0 {
 		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
+	var missing []string
+	for _, name := range deployed.resolve() {
+		if _, set := d.Subject.Env[name]; !set {
+			missing = append(missing, "variable "+name)
+		}
+	}
+	volumes, missingVolumes := deployed.volumes(d.Subject.Files)
+	for _, volume := range missingVolumes {
+		missing = append(missing, "volume "+volume)
+	}
 	environment := map[string]string{}
 	maps.Copy(environment, deployed.env)
 	maps.Copy(environment, d.Subject.Env)
@@ -170,7 +183,7 @@ func (d *description) operator(manifestDir, executable string) (*Operator, error
 		arguments = d.Subject.Args
 	}
 	definition := subject.Definition{
-		Executable: executable, Args: arguments, Env: environment, Files: d.Subject.Files, Volumes: deployed.volumes(d.Subject.Files),
+		Executable: executable, Args: arguments, Env: environment, Files: d.Subject.Files, Volumes: volumes,
 		Namespace: cmp.Or(d.Subject.Namespace, deployed.namespace), Objects: deployed.install, Places: deployed.places, File: d.path,
 	}
 	deployed.serveWebhooks(&definition)
@@ -179,10 +192,10 @@ func (d *description) operator(manifestDir, executable string) (*Operator, error
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		return nil, d.document.Errorf("subject.exec", "%w", err)
+		return nil, d.document.Errorf("subject.exec", "%s", strings.TrimPrefix(err.Error(), "exec:"))
 	}
 	slices.Sort(deployed.ignored)
-	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
+	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
 // numericVersion matches a version of a Go module that lacks the v at its beginning.

@@ -1,8 +1,10 @@
 package operator
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -244,7 +246,8 @@ webhooks: [{name: a, sideEffects: None, admissionReviewVersions: [v1], clientCon
 	}
 }
 
-// TestLoadVolumes checks which files the program finds at the paths where its container has volumes.
+// TestLoadVolumes checks the variables of the program from ConfigMaps and Secrets. It also checks
+// which files the program finds at the paths where its container has volumes.
 func TestLoadVolumes(t *testing.T) {
 	existing := t.TempDir()
 	dir := t.TempDir()
@@ -287,7 +290,16 @@ spec:
             - {name: data, mountPath: /gauntlet-data}
             - {name: temporary, mountPath: `+existing+`}
             - {name: missing, mountPath: /missing}
+            - {name: optional, mountPath: /optional}
+          args: ["--other=$(OTHER)"]
+          env:
+            - {name: OTHER, valueFrom: {configMapKeyRef: {name: config, key: other}}}
+            - {name: USER_NAME, valueFrom: {secretKeyRef: {name: token, key: user}}}
+            - {name: ABSENT, valueFrom: {secretKeyRef: {name: elsewhere, key: a}}}
+            - {name: OPTIONAL, valueFrom: {secretKeyRef: {name: elsewhere, key: a, optional: true}}}
+            - {name: SET, valueFrom: {configMapKeyRef: {name: config, key: absent}}}
       volumes:
+        - {name: optional, secret: {secretName: elsewhere, optional: true}}
         - {name: config, configMap: {name: config}}
         - {name: some, configMap: {name: config, items: [{key: other, path: renamed}]}}
         - {name: token, secret: {secretName: token}}
@@ -297,9 +309,16 @@ spec:
         - {name: temporary, emptyDir: {}}
         - {name: missing, configMap: {name: elsewhere}}
 `)
-	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml], files: {user: you}}"))
+	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml], files: {user: you}, env: {SET: here}}"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := []string{"variable ABSENT", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
+		t.Errorf("missing %q, want %q", loaded.Missing, want)
+	}
+	definition := loaded.Target.Definition()
+	if want := map[string]string{"OTHER": "1", "USER_NAME": "me", "SET": "here"}; !maps.Equal(definition.Env, want) || !slices.Equal(definition.Args, []string{"--other=1"}) {
+		t.Errorf("variables %q and arguments %q, want %q and --other=1", definition.Env, definition.Args, want)
 	}
 	config := "metrics:\n  bindAddress: \"{{.Address}}:8080\"\nwebhook: {port: 9443}\ntext: \"{{\"{{\"}} .Name }}\"\n"
 	all := map[string]string{"config.yaml": config, "other": "1", "binary": "\x01\x02"}
@@ -352,7 +371,7 @@ func TestErrors(t *testing.T) {
 		{"argument with a NUL", `subject: {exec: run, args: ["b\0c"], manifests: [widgets.yaml]}`, `subject.args[0]: found "b\x00c"; expected a text without NUL characters`},
 		{"environment variable with a NUL", `subject: {exec: run, env: {A: "b\0c"}, manifests: [widgets.yaml]}`, `found the value "b\x00c" of "A"; expected a text without NUL characters`},
 		{"long name of a file", "subject: {exec: run, manifests: [widgets.yaml], files: {" + strings.Repeat("a", 300) + ": x}}", "of 300 bytes; expected the name of a file: at most 255 bytes"},
-		{"program with a line break", `subject: {exec: "./a\nb", manifests: [widgets.yaml]}`, "exec:" + dir + `/a\nb: no such file`},
+		{"program with a line break", `subject: {exec: "./a\nb", manifests: [widgets.yaml]}`, "subject.exec: " + dir + `/a\nb: no such file`},
 		{"manifest with a line break", `subject: {exec: run, manifests: ["a\nb"]}`, dir + `/a\nb: no such file`},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
@@ -375,7 +394,7 @@ func TestErrors(t *testing.T) {
 		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
-		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: exec:" + dir + "/none: no such file or directory; expected an executable file"},
+		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: " + dir + "/none: no such file or directory; expected an executable file"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest at a URL", "subject: {exec: run, manifests: ['https://example.com/a.yaml']}", ":1:34: subject.manifests[0]: found the URL https://example.com/a.yaml; expected a path"},
 		{"version without v", "subject: {module: example.com/a@1.6.0}", ":1:19: subject.module: found the version 1.6.0; expected v1.6.0"},

@@ -222,6 +222,9 @@ func checkDefinition(o *unstructured.Unstructured) error {
 	}
 	for i, version := range versions {
 		fields, _ := version.(map[string]any)
+		if name, _ := fields["name"].(string); name != "" && len(validation.IsDNS1035Label(name)) > 0 {
+			return fmt.Errorf("spec.versions[%d].name: found %.80q; expected lower-case letters, digits and - that begin with a letter, such as v1", i, name)
+		}
 		at := fmt.Sprintf("spec.versions[%d].schema", i)
 		container, _ := fields["schema"].(map[string]any)
 		schema, ok := container["openAPIV3Schema"].(map[string]any)

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -40,12 +42,23 @@ func (m volumeMount) hasCertificates() bool {
 	return m.volume.Secret != nil && strings.Contains(m.volume.Secret.SecretName+m.MountPath, "cert")
 }
 
+// optional reports whether a pod starts without the ConfigMap or Secret of the volume. It is also true for a
+// service account's volume, because a run has its files.
+func (m volumeMount) optional() bool {
+	for _, optional := range []*bool{cmp.Or(m.volume.ConfigMap, &corev1.ConfigMapVolumeSource{}).Optional, cmp.Or(m.volume.Secret, &corev1.SecretVolumeSource{}).Optional} {
+		if optional != nil && *optional {
+			return true
+		}
+	}
+	return strings.HasPrefix(m.MountPath, "/var/run/secrets/kubernetes.io/serviceaccount")
+}
+
 // volumes returns the volumes that the program finds in a run. These are certificates, ConfigMaps and
 // Secrets of the manifests, and empty directories. It returns no empty directory whose path exists on
 // this machine, such as /tmp, and no single file of the certificates. If the argument files has the
-// name of a file in a volume, the file gets the content from there.
-func (s *objects) volumes(files map[string]string) []subject.Volume {
-	var volumes []subject.Volume
+// name of a file in a volume, the file gets the content from there. The result missing has the other
+// volumes that a pod would need.
+func (s *objects) volumes(files map[string]string) (volumes []subject.Volume, missing []string) {
 	for _, m := range s.mounts {
 		if m.SubPathExpr != "" || m.hasCertificates() && m.SubPath != "" {
 			continue
@@ -58,7 +71,10 @@ func (s *objects) volumes(files map[string]string) []subject.Volume {
 		} else if !v.Certificates {
 			v.Files, v.File = s.filesOf(m.volume), m.SubPath
 			if _, ok := v.Files[v.File]; v.Files == nil || v.File != "" && !ok {
-				continue // the manifests do not contain the ConfigMap, Secret or file
+				if !m.optional() { // the manifests do not contain the ConfigMap, Secret or file
+					missing = append(missing, fmt.Sprintf("%s at %s", m.Name, m.MountPath))
+				}
+				continue
 			}
 		}
 		for name := range v.Files {
@@ -68,7 +84,7 @@ func (s *objects) volumes(files map[string]string) []subject.Volume {
 		}
 		volumes = append(volumes, v)
 	}
-	return volumes
+	return volumes, missing
 }
 
 // servesCertificates reports whether a volume has the serving certificate of the webhooks. Further
