@@ -257,7 +257,8 @@ func missingTriggerTime(c *call, e *objects.Endpoints, got objects.AddressSet) (
 // No earlier sync has handled the change if it reached the cache after the Endpoints before the update
 // (argument since): such a sync would have written other Endpoints. The sync of the update has seen one of
 // the versions with the new addresses. The times of all of them must be later than those of earlier
-// versions. The name of a pod without an owner may have belonged to another pod.
+// versions. A pod that has left the Service needs no trigger time. The name of a pod without an owner may
+// have belonged to another pod.
 func readinessChangeSince(s *objects.Service, versions []cachedVersion[podVersion], was, is objects.AddressSet, since time.Duration) time.Time {
 	if maps.Equal(was, is) {
 		return time.Time{}
@@ -282,7 +283,7 @@ func readinessChangeSince(s *objects.Service, versions []cachedVersion[podVersio
 		case i < changed && pod != nil && pod.ReadyTransition.After(before):
 			before = pod.ReadyTransition
 		case i < changed || !maps.Equal(lists[i], is):
-		case pod == nil, !pod.ReadyTransition.After(before), !pod.HasManagedOwner() && len(was) == 0:
+		case pod == nil, !s.Selector.Matches(pod.Labels), !pod.ReadyTransition.After(before), !pod.HasManagedOwner() && len(was) == 0:
 			return time.Time{}
 		case first.IsZero() || pod.ReadyTransition.Before(first):
 			first = pod.ReadyTransition

@@ -253,6 +253,24 @@ func TestAddressesWithoutTriggerTime(t *testing.T) {
 			h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[objects.ServiceResource], Subject: h.subject, Resource: objects.ServiceResource}})
 			h.watch(objects.ServiceResource, "")
 		})},
+		{name: "after a pod has left the Service with another time of its readiness", want: Pass, build: func(h *historyBuilder) {
+			h.service("web", nil)
+			stays := h.podWithAddress(h.pod(nil, "web"), "10.1.0.2", true, nil)
+			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
+			ready := func(since string, labels map[string]string) {
+				next := edited(*pod, "status", fields{"conditions": []any{fields{"type": "Ready", "status": "True", "lastTransitionTime": since}}})
+				next.Labels = labels
+				pod = h.commit(history.Modified, next)
+				h.deliver(pod)
+			}
+			ready(before, pod.Labels)
+			writeEndpoints(h, *h.endpoints("web", subset([]any{at(pod, "10.1.0.1"), at(stays, "10.1.0.2")}, nil)), before)
+			h.wait(3 * time.Second)
+			ready(change, map[string]string{"app": "other"})
+			base := h.listed(objects.EndpointsResource)[0]
+			base.Body = encoded(fields{"subsets": []any{subset([]any{at(stays, "10.1.0.2")}, nil)}})
+			writeEndpoints(h, base, "")
+		}},
 		{name: "after a write of another client", want: Pass, build: becomesUnready(before, "", func(h *historyBuilder, _, written *history.Object) {
 			h.deliver(h.commit(history.Modified, *written))
 		})},

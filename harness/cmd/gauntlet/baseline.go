@@ -208,7 +208,7 @@ func (f *runFlags) compareWith(cmd *cobra.Command, options []run.Options, learnt
 	for i := range options {
 		options[i].Baseline = learnt
 		if warning := otherSubject(learnt, options[i].Target.String()); warning != "" {
-			f.announce(cmd, "warning: --baseline=%s: %s\n", file, warning)
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: --baseline=%s: %s\n", file, warning)
 		}
 	}
 }

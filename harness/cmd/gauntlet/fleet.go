@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -573,7 +574,10 @@ func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.
 	if claim == "" {
 		var bucket string
 		if bucket, claim, err = cluster.Location(ctx, name); err != nil {
-			return nil, nil, &unfinishedError{fmt.Errorf("%w; set --store or --claim to say where the results are", err)}
+			if apierrors.IsNotFound(err) {
+				err = fmt.Errorf("%w; set --store or --claim to say where the results are", err)
+			}
+			return nil, nil, &unfinishedError{err}
 		}
 		if bucket != "" {
 			return openStore(bucket)

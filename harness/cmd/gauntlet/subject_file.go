@@ -59,10 +59,10 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
 		}
 		if len(loaded.Missing) > 0 {
-			f.announce(cmd, "%s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", f.subject, strings.Join(loaded.Missing, ", "))
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", f.subject, strings.Join(loaded.Missing, ", "))
 		}
 		if err := subject.VolumesSupported(); err != nil {
-			f.announce(cmd, "%s: the program finds no files of a service account, of volumes or of certificates at their fixed paths, because this machine does not permit it: %v; see docs/reference/subject-file.md\n", f.subject, err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program finds no files of a service account, of volumes or of certificates at their fixed paths, because this machine does not permit it: %v; see docs/reference/subject-file.md\n", f.subject, err)
 		}
 		if f.operators == nil {
 			f.operators = map[string]*operator.Operator{}

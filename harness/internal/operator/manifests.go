@@ -134,9 +134,11 @@ var kustomizeTexts = []struct {
 	{regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`), "$2: $1"},
 	{regexp.MustCompile("(?s)^trouble configuring builtin (?:PatchTransformer|PatchStrategicMergeTransformer) with config: `.*?`: "), "the field patches: "},
 	{regexp.MustCompile("(?s)^trouble configuring builtin (\\S+) with config: `.*?`: "), "$1: "},
-	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*?)(?:\.\[noNs\])?".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
+	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*)".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
+	{regexp.MustCompile(`(?s)^var '\{(\S+) .*$`), "the field vars: found $1, whose object is not in the resources"},
 	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(.*)\]$`), "${1}found $2; expected a patch in JSON or YAML: a list of operations such as replace, or a part of a manifest"},
-	{regexp.MustCompile(`^nothing selected by (\S+?)(?:\.\[noNs\])?$`), "the field replacements: found the source $1, but no such object in the resources"},
+	{regexp.MustCompile(`^nothing selected by (\S+)$`), "the field replacements: found the source $1, but no such object in the resources"},
+	{regexp.MustCompile(`\.?\[no(?:Ver|Grp|Ns)\]`), ""}, // parts of the name of an object that the user does not give
 	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
 	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
 	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},

@@ -386,7 +386,7 @@ func TestErrors(t *testing.T) {
 		{"kustomization with an object twice", "subject: {exec: run, manifests: [twice]}", "/twice: ../widgets.yaml: found CustomResourceDefinition.v1.apiextensions.k8s.io/widgetry.example.com for the second time"},
 		{"empty kustomization", "subject: {exec: run, manifests: [hollow]}", "/hollow: found no object; expected files with manifests in the field resources"},
 		{"kustomization with a missing patch", "subject: {exec: run, manifests: [patched]}", "/patched: " + dir + "/patched/none.yaml: no such file or directory"},
-		{"kustomization with a patch of no object", "subject: {exec: run, manifests: [unpatched]}", "/unpatched: the field patches: found a patch of Pod.v1.[noGrp]/none, but no such object in the resources"},
+		{"kustomization with a patch of no object", "subject: {exec: run, manifests: [unpatched]}", "/unpatched: the field patches: found a patch of Pod.v1/none, but no such object in the resources"},
 		{"kustomization of an object without a kind", "subject: {exec: run, manifests: [other]}", "/other: other.yaml: found an object without the field kind"},
 		{"kustomization of a Helm chart", "subject: {exec: run, manifests: [chart]}", `/chart: found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
