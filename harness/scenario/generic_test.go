@@ -395,7 +395,8 @@ func TestFieldCondition(t *testing.T) {
 		"jsonpath=.data.token=YQ==":                {JSONPath: "{.data.token}", Value: "YQ=="},
 		`jsonpath={.items[?(@.a=="b")].c}="d e"`:   {JSONPath: `{.items[?(@.a=="b")].c}`, Value: "d e"},
 		`jsonpath={.metadata.labels.app\.kube/x}=`: {},
-		"ready": {},
+		"jsonpath={.status.replicas}==3":           {},
+		"ready":                                    {},
 	} {
 		got, err := until.FieldCondition()
 		if got != want || (err == nil) != (want != FieldCondition{}) {

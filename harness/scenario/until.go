@@ -66,6 +66,9 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 	}
 	condition := FieldCondition{JSONPath: expression, Absent: absent}
 	if given {
+		if strings.HasPrefix(value, "=") {
+			return FieldCondition{}, fmt.Errorf("found %q; expected one equal sign before the value", string(u))
+		}
 		if condition.Value = strings.TrimSpace(strings.Trim(value, `'"`)); condition.Value == "" {
 			return FieldCondition{}, fmt.Errorf("found %q; expected a value after the equal sign", string(u))
 		}

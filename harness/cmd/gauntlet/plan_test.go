@@ -105,6 +105,7 @@ func TestValidateSubject(t *testing.T) {
 		{"subject file", "--subject=" + valid, valid + ": valid; controllers: notebook of Notebook\n", ""},
 		{"scenario", notebook + "lost-update.yaml --subject=" + valid, "lost-update.yaml: valid; providers: embedded\n", ""},
 		{"module", "--subject=" + module, "valid; the manifests of the Go module are not checked\n", ""},
+		{"module without a version", "--subject=" + file(t, "subject: {module: example.com/none}\n"), "", `subject.module: found "example.com/none"; expected the path of a main package and a version`},
 		{"missing manifest", "--subject=" + noManifest, "", "none.yaml: no such file or directory"},
 		{"scenario of other kinds", "rollout --subject=" + valid, "valid; controllers", "found no object that the controllers of the subject file reconcile"},
 		{"no subject file", "--subject=ours", "", `--subject: found "ours"; expected the path of a subject file`},

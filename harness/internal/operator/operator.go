@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -198,17 +197,16 @@ func (d *description) operator(manifestDir, executable string) (*Operator, error
 	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// numericVersion matches a version of a Go module that lacks the v at its beginning.
-var numericVersion = regexp.MustCompile(`^\d+(\.\d+)+`)
-
 // validate returns an error for each field whose value Kubernetes or the kernel would refuse.
 func (f *file) validate(document scenario.Document) error {
 	var errs []error
 	if name := f.Subject.Namespace; name != "" && len(validation.IsDNS1123Label(name)) > 0 {
 		errs = append(errs, document.Errorf("subject.namespace", "found %.80q; expected %s", name, dnsLabel))
 	}
-	if _, version, _ := strings.Cut(f.Subject.Module, "@"); numericVersion.MatchString(version) {
-		errs = append(errs, document.Errorf("subject.module", "found the version %s; expected v%s", version, version))
+	if f.Subject.Module != "" && f.Subject.Exec == "" { // with both, that is the mistake
+		if err := setup.CheckMainPackage(f.Subject.Module); err != nil {
+			errs = append(errs, document.Errorf("subject.module", "%w", err))
+		}
 	}
 	if value, set := f.Subject.Env["KUBECONFIG"]; set && !strings.Contains(value, "{{") {
 		errs = append(errs, document.Errorf("subject.env.KUBECONFIG", "found %.200q; expected a value with {{.Kubeconfig}}, or no value: only with this file, the program connects through the fault proxy", value))

@@ -469,6 +469,8 @@ func TestInvalidManifests(t *testing.T) {
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"no clientConfig", webhook + "webhooks: [{name: a.b.c, sideEffects: None}]\n", "webhooks[0].clientConfig: found neither service nor url"},
+		{"webhook without TLS", webhook + "webhooks: [{name: a.b.c, clientConfig: {url: 'http://a/b'}}]\n", `webhooks[0].clientConfig.url: found "http://a/b"; expected a URL that begins with https://`},
+		{"misspelled kind", "apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n", `document 1: kind: found "Deploymnet"; expected a kind of apps/v1; did you mean Deployment?`},
 		{"service without a name", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {namespace: b}}}]\n", `webhooks[0].clientConfig.service: found name "" and namespace "b"; expected both`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%', service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
 		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},

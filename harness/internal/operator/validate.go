@@ -26,6 +26,10 @@ import (
 // checkManifest returns an error about an object of [installed] that the API server would refuse. Otherwise,
 // a run would find out only after the control plane has started. A field may be null.
 func checkManifest(o *unstructured.Unstructured) error {
+	if gvk := o.GroupVersionKind(); scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Scheme.Recognizes(gvk) {
+		known := slices.Sorted(maps.Keys(scheme.Scheme.KnownTypes(gvk.GroupVersion())))
+		return fmt.Errorf("kind: found %.80q; expected a kind of %s%s", gvk.Kind, gvk.GroupVersion(), nearest.Suggestion(gvk.Kind, known))
+	}
 	if o.GetName() == "" || !slices.Contains(installed, o.GetKind()) { // a name may be missing or generated
 		return nil
 	}
@@ -171,6 +175,8 @@ func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admiss
 	switch {
 	case client.Service == nil && client.URL == nil:
 		return fmt.Errorf("webhooks[%d].clientConfig: found neither service nor url; expected the service of the webhook", i)
+	case client.URL != nil && !strings.HasPrefix(*client.URL, "https://"):
+		return fmt.Errorf("webhooks[%d].clientConfig.url: found %.200q; expected a URL that begins with https://", i, *client.URL)
 	case client.Service != nil && (client.Service.Name == "" || client.Service.Namespace == ""):
 		return fmt.Errorf("webhooks[%d].clientConfig.service: found name %q and namespace %q; expected both", i, client.Service.Name, client.Service.Namespace)
 	case effects == nil:

@@ -27,6 +27,22 @@ type Package struct {
 // versionPattern matches the version of a module, such as v1.2.3 or the name of a branch.
 var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._+/~]*$`)
 
+// numericVersion matches a version that lacks the v at its beginning.
+var numericVersion = regexp.MustCompile(`^\d+(\.\d+)+`)
+
+// CheckMainPackage returns an error if its argument is not a valid path of a package with a version, such as
+// example.com/operator/cmd@v1.2.3. It downloads nothing.
+func CheckMainPackage(packageAtVersion string) error {
+	name, version, ok := strings.Cut(packageAtVersion, "@")
+	if !ok || !versionPattern.MatchString(version) || strings.Contains(version, "..") || module.CheckImportPath(name) != nil {
+		return fmt.Errorf("found %q; expected the path of a main package and a version, such as example.com/operator@v1.2.3", packageAtVersion)
+	}
+	if numericVersion.MatchString(version) {
+		return fmt.Errorf("found the version %s; expected v%[1]s", version)
+	}
+	return nil
+}
+
 // MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
 // module's own replace directives apply, as in a checkout of the module. If a directive names a
 // directory that contains another module, the downloaded module lacks this directory. MainPackage
@@ -34,10 +50,10 @@ var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._+/~]*$`)
 //
 // The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
-	name, version, ok := strings.Cut(packageAtVersion, "@")
-	if !ok || !versionPattern.MatchString(version) || strings.Contains(version, "..") || module.CheckImportPath(name) != nil {
-		return Package{}, fmt.Errorf("found %q; expected the path of a main package and a version, such as example.com/operator@v1.2.3", packageAtVersion)
+	if err := CheckMainPackage(packageAtVersion); err != nil {
+		return Package{}, err
 	}
+	name, version, _ := strings.Cut(packageAtVersion, "@")
 	if err := checkGo(); err != nil {
 		return Package{}, err
 	}
