@@ -30,8 +30,8 @@ var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._+/~]*$`)
 // numericVersion matches a version that lacks the v at its beginning.
 var numericVersion = regexp.MustCompile(`^\d+(\.\d+)+`)
 
-// CheckMainPackage returns an error if its argument is not a valid path of a package with a version, such as
-// example.com/operator/cmd@v1.2.3. It downloads nothing.
+// CheckMainPackage returns an error if its argument is not the path of a package with a version. A valid
+// argument is, for example, example.com/operator/cmd@v1.2.3. CheckMainPackage downloads nothing.
 func CheckMainPackage(packageAtVersion string) error {
 	name, version, ok := strings.Cut(packageAtVersion, "@")
 	if !ok || !versionPattern.MatchString(version) || strings.Contains(version, "..") || module.CheckImportPath(name) != nil {
