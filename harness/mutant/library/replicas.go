@@ -378,7 +378,7 @@ var replicas = []mutant.Mutant{
 			edit(podControl, `	c.events.Eventf(owner, corev1.EventTypeNormal, SuccessfulDelete, "Deleted pod: %s", pod.Name)
 	return nil`, `	return nil`),
 		},
-		Scenarios: []string{"api-errors"},
+		Scenarios: []string{"failed-deletes"},
 		Checks:    []string{"events"},
 	},
 	{
