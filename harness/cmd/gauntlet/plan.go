@@ -32,7 +32,7 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		return err
 	}
 	if isSubjectFile(f.subject) {
-		if _, err := checkSubjectFile(f.subject, scenarios); err != nil {
+		if err := checkSubjectFile(f.subject, scenarios); err != nil {
 			return err
 		}
 	}

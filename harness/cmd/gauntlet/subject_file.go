@@ -73,14 +73,14 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 }
 
 // checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The
-// controllers in the file become the controllers under test of the scenarios. For a program in a Go
-// module, the result is nil, and the scenarios do not change.
-func checkSubjectFile(path string, scenarios []*scenario.Scenario) (*operator.Operator, error) {
+// controllers in the file become the controllers under test of the scenarios, except those of a program
+// in a Go module.
+func checkSubjectFile(path string, scenarios []*scenario.Scenario) error {
 	checked, err := operator.Check(path)
 	if err != nil || checked == nil {
-		return nil, err
+		return err
 	}
-	return checked, setOperators(scenarios, path, checked)
+	return setOperators(scenarios, path, checked)
 }
 
 // setOperators sets the controllers under test of scenarios. The argument loaded describes these

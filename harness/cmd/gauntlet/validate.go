@@ -86,7 +86,7 @@ func (f *runFlags) validateScenario(cmd *cobra.Command, name string, validSubjec
 		return err
 	}
 	if f.subject != "" && validSubject {
-		if _, err := checkSubjectFile(f.subject, loaded); err != nil {
+		if err := checkSubjectFile(f.subject, loaded); err != nil {
 			return err
 		}
 	}
