@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +46,15 @@ func (e *RefusedError) Error() string {
 // reason returns the fields that the API server refuses, each with the reason. Without such fields, it
 // returns the whole error of the API server.
 func (e *RefusedError) reason() string {
+	return cmp.Or(InvalidFields(e.Err), inputfile.JSONReason(e.Err))
+}
+
+// InvalidFields returns the fields of an object that the API server refuses, each with the reason. It returns
+// "" if the error names no fields.
+func InvalidFields(err error) string {
 	var status apierrors.APIStatus
-	if !errors.As(e.Err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
-		return inputfile.JSONReason(e.Err)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
 	}
 	var reasons []string
 	for _, cause := range status.Status().Details.Causes {

@@ -155,6 +155,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()
+	_, isImage := target.Image()
 	ownProgram := providers.With(cluster.OwnsControlPlane, cluster.SubjectAsProcess) // for a program with flags and objects of its own
 	switch {
 	case target.Definition() != nil && !slices.Contains(ownProgram, provider.Name):
@@ -163,11 +164,13 @@ func CheckTarget(provider providers.Provider, target subject.Target) error {
 	case isPackage && !linked:
 		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or an executable as --subject=exec:PATH",
 			target, provider.Name, nearest.List(providers.With(cluster.SubjectLinked), "or"))
+	case linked && isImage:
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s", target, provider.Name, nearest.List(providers.With(cluster.SubjectInPods), "or"))
 	case linked && !isPackage && target != subject.Ours && target != subject.Upstream:
 		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or one of the subjects that are linked into gauntlet-virtual: %s, %s and go:PATH",
 			target, provider.Name, nearest.List(providers.With(cluster.SubjectAsProcess), "or"), subject.Ours, subject.Upstream)
 	}
-	if _, ok := target.Image(); ok {
+	if isImage {
 		if err := provider.Capabilities.Require("subject "+target.String(), cluster.SubjectInPods); err != nil {
 			return fmt.Errorf("%w%s, or --subject=exec:PATH", err, providers.Alternatives(err))
 		}

@@ -235,7 +235,7 @@ var yamlReasons = []struct{ pattern, reason string }{
 	{`did not find expected alphabetic or numeric character`, `found * or & outside of quotes; expected the text in quotes, such as "*"`},
 	{`did not find expected key`, "found a line that is no field; expected the indentation of the fields beside it, and a space after each colon"},
 	{`did not find expected '-' indicator`, "found a line that is no item of the list; expected '-' before each item"},
-	{`mapping values are not allowed in this context`, "found a second ':' in a line; expected one field in each line, or a text in quotes"},
+	{`mapping values are not allowed in this context`, "found a ':' where no field may begin; expected the indentation of the fields beside it, or a text in quotes"},
 	{`block sequence entries are not allowed in this context`, "found an item of a list behind other text; expected each item in a line of its own"},
 	{`found character that cannot start any token`, "found a character that begins no value; expected a text in quotes, and spaces as indentation"},
 	{`found a tab character that violates indentation`, "found a tab as indentation; expected spaces"},

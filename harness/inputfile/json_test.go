@@ -56,7 +56,7 @@ func TestJSONReason(t *testing.T) {
 		{"a key twice in YAML", strictYAML("end: []\nend: []"), `line 2: found the key "end" twice; expected each key once`},
 		{"a list as a key in YAML", strictYAML("? [a]\n: 1"), "found a key that is a list or a mapping; expected a text"},
 		{"a syntax error in YAML", strictYAML("a: [\nb: 1"), "line 2: found no end of the list in brackets; expected ',' or ']'"},
-		{"another syntax error in YAML", strictYAML("a: b: c"), "found a second ':' in a line; expected one field in each line, or a text in quotes"},
+		{"another syntax error in YAML", strictYAML("a: b: c"), "found a ':' where no field may begin; expected the indentation of the fields beside it, or a text in quotes"},
 		{"no value in YAML", strictYAML("a: ]"), "found a character at which no value begins; expected a value, a text in quotes, or the end of an open bracket or brace"},
 		{"no colon in YAML", strictYAML("a: 1\nb"), "line 3: found a line without ':'; expected a field such as name: web"},
 		{"a tab in YAML", strictYAML("a:\n\t- b"), "line 2: found a character that begins no value; expected a text in quotes, and spaces as indentation"},

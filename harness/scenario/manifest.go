@@ -266,6 +266,7 @@ func (v *validator) groupVersion(path, found string) {
 	if !grouped {
 		group, version = "", found
 	}
+	v.check(group != "core", path, "found %.80q; expected %s, because the group of core kinds has no name", found, version)
 	ok := len(validation.IsDNS1035Label(version)) == 0 && (!grouped || len(validation.IsDNS1123Subdomain(group)) == 0)
 	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", found)
 }

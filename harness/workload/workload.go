@@ -7,17 +7,20 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -87,13 +90,17 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// oneLine is an error whose text ends at the first line break. For some objects, further lines of an error of
-// the API server are a difference of Go values.
+// oneLine is an error of a step with a text of one line. If the API server refuses fields of an object, the
+// text has these fields. For some objects, further lines of the API server's error are a difference of Go values.
 type oneLine struct{ error }
 
 func (e oneLine) Unwrap() error { return e.error }
 func (e oneLine) Error() string {
-	first, _, _ := strings.Cut(e.error.Error(), "\n")
+	text := e.error.Error()
+	if apierrors.IsInvalid(e.error) {
+		text = cmp.Or(cluster.InvalidFields(e.error), text)
+	}
+	first, _, _ := strings.Cut(text, "\n")
 	return first
 }
 

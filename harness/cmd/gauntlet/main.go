@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -43,8 +44,7 @@ func main() {
 	// this call, SIGPIPE would end gauntlet before it has written its reports. In contrast to
 	// signal.Ignore, programs that gauntlet starts keep the default action of the signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	klog.LogToStderr(false) // of the log of gauntlet's own API clients, only errors appear
-	klog.SetOutput(io.Discard)
+	discardLog()
 	code := exitPass
 	root := newRoot(&code)
 	err := runRoot(ctx, root)
@@ -53,6 +53,18 @@ func main() {
 	}
 	stop()
 	os.Exit(exitCode(code, err))
+}
+
+// discardLog discards the log of gauntlet's own API clients. Commands return the errors of the clients.
+func discardLog() {
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err) // klog has no such flag
+		}
+	}
+	klog.SetOutput(io.Discard)
 }
 
 // sameInterrupt is the time after a signal in which a second signal belongs to the first one.

@@ -84,12 +84,14 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 			p.references = append(p.references, variable)
 		}
 	}
+	p.env = withoutAddresses(p.env)
 	for _, arg := range slices.Concat(container.Command[min(1, len(container.Command)):], container.Args) {
 		for name, value := range p.env {
 			arg = strings.ReplaceAll(arg, "$("+name+")", value)
 		}
 		p.args = append(p.args, inCertificates(listenOnReplicaAddress(arg), directories))
 	}
+	p.args = toProxy(p.args)
 	return p, nil
 }
 

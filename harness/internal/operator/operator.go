@@ -208,8 +208,8 @@ func (f *file) validate(document scenario.Document) error {
 			errs = append(errs, document.Errorf("subject.module", "%w", err))
 		}
 	}
-	if value, set := f.Subject.Env["KUBECONFIG"]; set && !strings.Contains(value, "{{") {
-		errs = append(errs, document.Errorf("subject.env.KUBECONFIG", "found %.200q; expected a value with {{.Kubeconfig}}, or no value: only with this file, the program connects through the fault proxy", value))
+	if i := pastProxy(f.Subject.Args); i >= 0 {
+		errs = append(errs, document.Errorf(fmt.Sprintf("subject.args[%d]", i), "found %.200q; expected only --kubeconfig={{.Kubeconfig}}, with which the program connects through the fault proxy", f.Subject.Args[i]))
 	}
 	for i, arg := range f.Subject.Args {
 		if strings.ContainsRune(arg, 0) {
@@ -219,6 +219,9 @@ func (f *file) validate(document scenario.Document) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Subject.Env)) {
 		if name == "" || strings.ContainsRune(name, '=') || strings.ContainsFunc(name, unicode.IsControl) {
 			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, without = and without control characters", name))
+		}
+		if value := f.Subject.Env[name]; isAddress(name) && !strings.Contains(value, "{{") {
+			errs = append(errs, document.Errorf("subject.env."+name, "found %.200q; expected a template such as {{.Kubeconfig}}, or no value: a run sets this variable, so that the program connects through the fault proxy", value))
 		}
 		if value := f.Subject.Env[name]; strings.ContainsRune(value, 0) {
 			errs = append(errs, document.Errorf("subject.env", "found the value %.80q of %.80q; expected a text without NUL characters", value, name))

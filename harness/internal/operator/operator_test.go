@@ -291,8 +291,9 @@ spec:
             - {name: temporary, mountPath: `+existing+`}
             - {name: missing, mountPath: /missing}
             - {name: optional, mountPath: /optional}
-          args: ["--other=$(OTHER)"]
+          args: ["--other=$(OTHER)", --kubeconfig, /root/.kube/config, "--master=https://10.0.0.1"]
           env:
+            - {name: KUBECONFIG, value: /root/.kube/config}
             - {name: OTHER, valueFrom: {configMapKeyRef: {name: config, key: other}}}
             - {name: USER_NAME, valueFrom: {secretKeyRef: {name: token, key: user}}}
             - {name: ABSENT, valueFrom: {secretKeyRef: {name: elsewhere, key: a}}}
@@ -317,8 +318,8 @@ spec:
 		t.Errorf("missing %q, want %q", loaded.Missing, want)
 	}
 	definition := loaded.Target.Definition()
-	if want := map[string]string{"OTHER": "1", "USER_NAME": "me", "SET": "here"}; !maps.Equal(definition.Env, want) || !slices.Equal(definition.Args, []string{"--other=1"}) {
-		t.Errorf("variables %q and arguments %q, want %q and --other=1", definition.Env, definition.Args, want)
+	if want := map[string]string{"OTHER": "1", "USER_NAME": "me", "SET": "here"}; !maps.Equal(definition.Env, want) || !slices.Equal(definition.Args, []string{"--other=1", "--kubeconfig={{.Kubeconfig}}"}) {
+		t.Errorf("variables %q and arguments %q, want %q, --other=1 and --kubeconfig", definition.Env, definition.Args, want)
 	}
 	config := "metrics:\n  bindAddress: \"{{.Address}}:8080\"\nwebhook: {port: 9443}\ntext: \"{{\"{{\"}} .Name }}\"\n"
 	all := map[string]string{"config.yaml": config, "other": "1", "binary": "\x01\x02"}
@@ -398,7 +399,10 @@ func TestErrors(t *testing.T) {
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest at a URL", "subject: {exec: run, manifests: ['https://example.com/a.yaml']}", ":1:34: subject.manifests[0]: found the URL https://example.com/a.yaml; expected a path"},
 		{"version without v", "subject: {module: example.com/a@1.6.0}", ":1:19: subject.module: found the version 1.6.0; expected v1.6.0"},
-		{"own KUBECONFIG", "subject: {exec: run, env: {KUBECONFIG: /root/.kube/config}}", `:1:40: subject.env.KUBECONFIG: found "/root/.kube/config"; expected a value with {{.Kubeconfig}}, or no value`},
+		{"own KUBECONFIG", "subject: {exec: run, env: {KUBECONFIG: /root/.kube/config}}", `:1:40: subject.env.KUBECONFIG: found "/root/.kube/config"; expected a template such as {{.Kubeconfig}}, or no value`},
+		{"own kubeconfig", "subject: {exec: run, args: [--v=2, --kubeconfig=/root/.kube/config]}", `subject.args[1]: found "--kubeconfig=/root/.kube/config"; expected only --kubeconfig={{.Kubeconfig}}`},
+		{"own kubeconfig in two arguments", "subject: {exec: run, args: [--kubeconfig, /root/.kube/config]}", `subject.args[0]: found "--kubeconfig"; expected only`},
+		{"own API server", "subject: {exec: run, args: ['--master=https://10.0.0.1']}", `subject.args[0]: found "--master=https://10.0.0.1"`},
 		{"baseline", "effects: {}\nend: {}\nformat: 3\n", ": found a baseline; expected a subject file; pass the baseline with the flag --baseline"},
 		{"scenario", "name: a\nworkload: []\n", ": found a scenario; expected a subject file; pass the scenario as an argument"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without the field kind"},

@@ -39,6 +39,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -211,7 +212,10 @@ func requestReason(err error) error {
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
 		return errors.New("no response in time; expected an API server that this machine can reach")
 	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(err.Error(), "text/html") {
+		return errors.New("found a response in HTML; expected an API server at this address")
+	}
+	line, _, _ := strings.Cut(inputfile.JSONReason(err), "\n")
 	return errors.New(strings.Replace(line, "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
 }
 
