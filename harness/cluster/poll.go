@@ -61,8 +61,8 @@ var (
 	dialPattern = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)[46]? ([^ ]*): `)
 	// hostPattern matches a host name without an address. The group is the name.
 	hostPattern = regexp.MustCompile(`(?:dial (?:tcp|udp)[46]?: )?lookup (\S+?)(?: on \S+)?: no such host`)
-	// systemCallPattern matches the name of the failed system call.
-	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): `)
+	// systemCallPattern matches the name of the failed system call before its error.
+	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): (connection|no route|network|i/o|no such file|permission|broken pipe|operation)`)
 	// plainPattern matches a connection with TLS to a server without TLS.
 	plainPattern = regexp.MustCompile(`tls: first record does not look like a TLS handshake|http: server gave HTTP response to HTTPS client`)
 )
@@ -73,8 +73,8 @@ func ConnectionReason(err error) string {
 	text := hostPattern.ReplaceAllString(err.Error(), "found no address of host $1; expected a host that this machine can resolve")
 	text = requestPattern.ReplaceAllString(text, "$1: ")
 	text = dialPattern.ReplaceAllString(text, "$1: ")
-	text = plainPattern.ReplaceAllString(text, "found a server without TLS; expected the https server of an API server")
-	return systemCallPattern.ReplaceAllString(text, ": ")
+	text = plainPattern.ReplaceAllString(text, "found a server without TLS; expected a server with TLS")
+	return systemCallPattern.ReplaceAllString(text, ": $1")
 }
 
 // NodeSchedulable returns nil if the scheduler can assign pods to the node, and otherwise the

@@ -30,7 +30,7 @@ func TestConnectionReason(t *testing.T) {
 		"dial tcp4 127.0.0.1:9443: connect: connection refused":                       "127.0.0.1:9443: connection refused",
 		"read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer":           "127.0.0.1:1->127.0.0.1:2: connection reset by peer",
 		`Get "http://none/": dial tcp: lookup none: no such host`:                     "http://none/: found no address of host none; expected a host that this machine can resolve",
-		`Get "https://a/x?y=z": tls: first record does not look like a TLS handshake`: "https://a/x: found a server without TLS; expected the https server of an API server",
+		`Get "https://a/x?y=z": tls: first record does not look like a TLS handshake`: "https://a/x: found a server without TLS; expected a server with TLS",
 		"dial unix /run/x.sock: connect: no such file or directory":                   "/run/x.sock: no such file or directory",
 		`Post "https://a/x": net/http: TLS handshake timeout`:                         "https://a/x: net/http: TLS handshake timeout",
 		"node a is not Ready": "node a is not Ready",

@@ -44,8 +44,6 @@ func Unavailable(err error) bool {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return false
-	case strings.Contains(err.Error(), "failed to call webhook: the server could not find the requested resource"):
-		return false // the program serves no webhook at this path, and never will
 	case errors.As(err, &status):
 		// An API server that has just started forbids requests while an admission
 		// plugin is not ready.

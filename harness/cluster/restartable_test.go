@@ -18,7 +18,7 @@ func TestUnavailable(t *testing.T) {
 		{errors.New("unexpected EOF"), true},
 		{apierrors.NewInternalError(errors.New("etcdserver: request timed out")), true},
 		{apierrors.NewInternalError(errors.New(`failed calling webhook "a": failed to call webhook: connection refused`)), true},
-		{apierrors.NewInternalError(errors.New(`failed calling webhook "a": failed to call webhook: the server could not find the requested resource`)), false},
+		{apierrors.NewInternalError(errors.New(`failed calling webhook "a": failed to call webhook: the server could not find the requested resource`)), true},
 		{apierrors.NewBadRequest("no"), false},
 	} {
 		if got := Unavailable(test.err); got != test.want {

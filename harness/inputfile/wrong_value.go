@@ -11,10 +11,10 @@ import (
 )
 
 // WrongValue returns the path of the first value in a JSON text with a wrong type. The right type is that of
-// the field in the Go value of. The path has indexes and keys, such as spec.containers[0].args[1]. The reason is what was found
+// the field in the Go value target. The path has indexes and keys, such as spec.containers[0].args[1]. The reason is what was found
 // and expected, such as "found number; expected a text". The path is empty if no value differs.
-func WrongValue(text []byte, of any) (path, reason string) {
-	err := json.Unmarshal(text, reflect.New(reflect.TypeOf(of).Elem()).Interface(), jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false))
+func WrongValue(text []byte, target any) (path, reason string) {
+	err := json.Unmarshal(text, reflect.New(reflect.TypeOf(target).Elem()).Interface(), jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false))
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok || semantic.JSONPointer == "" {
 		return "", ""
@@ -36,7 +36,7 @@ func pathOf(parts []string) string {
 	for _, part := range parts {
 		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 		switch {
-		case isIndex.MatchString(part):
+		case isIndex.MatchString(part) && path.Len() > 0:
 			path.WriteString("[" + part + "]")
 		case path.Len() > 0 && !plainKey.MatchString(part):
 			path.WriteString(`["` + part + `"]`)

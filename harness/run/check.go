@@ -183,11 +183,11 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 }
 
 // sameScenario returns an error if a record is about a fault or a step that the scenario does not have. It
-// also does if the start record names other controllers under test. The scenario of a run with an external workload may have fewer faults and steps than the history.
+// also returns an error if the start record names other controllers under test. The scenario of a run with an external workload may have fewer faults and steps than the history.
 func sameScenario(spec *scenario.Scenario, record *history.Record) error {
 	fault, step, complete := record.Fault, record.Step, spec.ExternalWorkload == nil
 	switch {
-	case record.Start != nil && !slices.Equal(record.Start.Controllers, spec.Subject.Controllers):
+	case record.Start != nil && record.Start.Controllers != nil && !slices.Equal(record.Start.Controllers, spec.Subject.Controllers):
 		return fmt.Errorf("start.controllers: found %q; expected %q, as in the scenario", record.Start.Controllers, spec.Subject.Controllers)
 	case step != nil && step.Index >= len(spec.Workload) && complete:
 		return fmt.Errorf("step.index: found %d; expected the index of one of the %d steps of the scenario", step.Index, len(spec.Workload))

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +17,8 @@ const (
 	unavailableTimeout = 2 * time.Minute
 	// retryInterval is the time between two attempts of a request.
 	retryInterval = 100 * time.Millisecond
-	// unservedTimeout is how long a user repeats a create of a resource that the API server does not
-	// serve yet.
+	// unservedTimeout is how long a user repeats a create of a resource that is not served yet. The same
+	// holds for a request that calls a webhook.
 	unservedTimeout = 10 * time.Second
 )
 
@@ -28,6 +29,12 @@ const (
 // a response as an unexpected server error. For a missing object, the body is a Status instead.
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
+}
+
+// isUnservedWebhook reports whether a request failed because a program serves no webhook at the path that the
+// API server calls. A program that has just started may serve it soon.
+func isUnservedWebhook(err error) bool {
+	return strings.Contains(err.Error(), "failed to call webhook: the server could not find the requested resource")
 }
 
 // retryUnavailable sends a request by calling the callback do. It repeats the call while the
@@ -41,6 +48,9 @@ func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) erro
 	for repeated := false; ; repeated = true {
 		err := do(repeated)
 		if !cluster.Unavailable(err) {
+			return err
+		}
+		if isUnservedWebhook(err) && u.Clock.Since(started) >= unservedTimeout {
 			return err
 		}
 		if u.Clock.Since(started) >= unavailableTimeout {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
+// goValue matches the beginning of a difference of Go values.
+var goValue = regexp.MustCompile(`^\s*(@@|&?[a-z]\w*\.[A-Z]\w*\{)`)
+
 // oneLine is an error of a step with a text of one line. If the API server refuses fields of an object, the
 // text has these fields. For some objects, further lines of the API server's error are a difference of Go values.
 type oneLine struct{ error }
@@ -100,8 +104,10 @@ func (e oneLine) Error() string {
 	if apierrors.IsInvalid(e.error) {
 		text = cmp.Or(cluster.InvalidFields(e.error), text)
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	return first
+	if first, rest, several := strings.Cut(text, "\n"); several && goValue.MatchString(rest) {
+		return first
+	}
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // user executes the steps of one workload, like a user of the cluster. It remembers the names of

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,12 @@ func TestHalfWritten(t *testing.T) {
 			"check": "history.jsonl: line 1: found the history of scenario other, seed 7, subject ours, provider embedded; expected scenario x, seed 7, subject ours, provider embedded, which environment.json names", "shrink": "history.jsonl: line 1: found the history of scenario other",
 			"report": "found the history of scenario other",
 		}},
+		{"history without a time", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": regexp.MustCompile(`"time":"[^"]*",?`).ReplaceAllString(wroteStart, ""),
+		}, map[string]string{"check": "history.jsonl: line 1: start.time: found none; expected when the run began"}},
+		{"history of other controllers", map[string]string{
+			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": strings.Replace(wroteStart, `"scenario":"x"`, `"scenario":"x","controllers":["foo"]`, 1),
+		}, map[string]string{"check": `history.jsonl: line 1: start.controllers: found ["foo"]; expected [], as in the scenario`}},
 		{"scenario with another seed", map[string]string{
 			"scenario.yaml": wroteScenario + "seed: 8\n", "environment.json": wroteEnvironment, "history.jsonl": wroteStart,
 		}, map[string]string{

@@ -58,9 +58,7 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		if len(loaded.Ignored) > 0 {
 			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
 		}
-		if len(loaded.Missing) > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", f.subject, strings.Join(loaded.Missing, ", "))
-		}
+		warnOfMissing(cmd, f.subject, loaded)
 		if err := subject.VolumesSupported(); err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program finds no files of a service account, of volumes or of certificates at their fixed paths, because this machine does not permit it: %v; see docs/reference/subject-file.md\n", f.subject, err)
 		}
@@ -70,6 +68,14 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 		f.operators[f.subject] = loaded
 	}
 	return loaded.Target, setOperators(scenarios, f.subject, loaded)
+}
+
+// warnOfMissing prints a warning about the parts of a Deployment that the program of a subject file does not
+// get. The argument path is the subject file, which describes a program under test.
+func warnOfMissing(cmd *cobra.Command, path string, loaded *operator.Operator) {
+	if len(loaded.Missing) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", path, strings.Join(loaded.Missing, ", "))
+	}
 }
 
 // checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The

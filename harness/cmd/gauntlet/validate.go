@@ -46,13 +46,14 @@ others, it prints each mistake with file, line and column, and exits with status
 				return fmt.Errorf("--subject: found %q; expected the path of a subject file, such as my-operator.yaml", subjectFile)
 			}
 			flags := runFlags{stdin: &interruptibleReader{cmd.Context(), cmd.InOrStdin()}, subject: subjectFile}
-			var failed []error
-			if subjectFile != "" {
-				failed = append(failed, validateSubject(cmd, subjectFile))
-			}
+			subject, err := validateSubject(cmd, subjectFile)
+			failed := []error{err}
 			for _, name := range names {
-				err := flags.validateScenario(cmd, name, failed == nil || failed[0] == nil)
+				text, err := flags.validateScenario(cmd, name, subject)
 				failed = append(failed, err)
+				if err := writeText(cmd, text); err != nil {
+					return err
+				}
 			}
 			return errors.Join(failed...)
 		},
@@ -61,39 +62,44 @@ others, it prints each mistake with file, line and column, and exits with status
 	return cmd
 }
 
-// validateSubject validates a subject file, which describes a program under test. It prints the
-// controllers of the program.
-func validateSubject(cmd *cobra.Command, path string) error {
+// validateSubject validates a subject file, which describes a program under test, and prints the controllers
+// of the program. It returns nil if the file is invalid, or if the path is empty. For a program in a Go
+// module, it also returns nil.
+func validateSubject(cmd *cobra.Command, path string) (*operator.Operator, error) {
+	if path == "" {
+		return nil, nil
+	}
 	checked, err := operator.Check(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if checked == nil {
-		return writeText(cmd, fmt.Sprintf("%s: valid; the manifests of the Go module are not checked\n", path))
+		return nil, writeText(cmd, fmt.Sprintf("%s: valid; the manifests of the Go module are not checked\n", path))
 	}
+	warnOfMissing(cmd, path, checked)
 	var controllers []string
 	for _, c := range checked.Scenario.Controllers {
 		controllers = append(controllers, fmt.Sprintf("%s of %s", c.Name, c.Kind))
 	}
-	return writeText(cmd, fmt.Sprintf("%s: valid; controllers: %s\n", path, strings.Join(controllers, ", ")))
+	return checked, writeText(cmd, fmt.Sprintf("%s: valid; controllers: %s\n", path, strings.Join(controllers, ", ")))
 }
 
-// validateScenario validates a scenario, and prints the providers that support it. With validSubject,
-// there is no subject file, or it is valid. The scenario is then also validated with the kinds of that file.
-func (f *runFlags) validateScenario(cmd *cobra.Command, name string, validSubject bool) error {
+// validateScenario validates a scenario. It returns a text with the providers that support it. If the argument
+// subject is not nil, the scenario is also validated with the kinds of this program under test.
+func (f *runFlags) validateScenario(cmd *cobra.Command, name string, subject *operator.Operator) (string, error) {
 	loaded, err := f.loadScenarios(cmd.Context(), []string{name}, cmd.ErrOrStderr())
 	if err != nil {
-		return err
+		return "", err
 	}
-	if f.subject != "" && validSubject {
-		if err := checkSubjectFile(f.subject, loaded); err != nil {
-			return err
+	if subject != nil {
+		if err := setOperators(loaded, f.subject, subject); err != nil {
+			return "", err
 		}
 	}
 	if err := run.Validate(loaded[0]); err != nil {
-		return err
+		return "", err
 	}
-	return writeText(cmd, fmt.Sprintf("%s: valid; providers: %s\n", name, f.supportedBy(loaded[0])))
+	return fmt.Sprintf("%s: valid; providers: %s\n", name, f.supportedBy(loaded[0])), nil
 }
 
 // supportedBy returns the names of the providers that support a scenario, separated by commas. With

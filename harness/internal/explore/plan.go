@@ -123,7 +123,7 @@ func baselineOf(lessons []*Lesson) *baseline.Baseline {
 // If there is a reason, add counts the place as pruned instead.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
-		switch resource := place.outside(p.resources); {
+		switch resource := place.unnameable(p.resources); {
 		case resource != "":
 			reason = fmt.Sprintf(unnameable, resource)
 		case slices.ContainsFunc(p.others, func(l *Lesson) bool { return !l.has(place) }):
@@ -137,9 +137,9 @@ func (p *planner) add(place Place, reason string) {
 	p.kept = append(p.kept, place)
 }
 
-// outside returns the resource of the place's event or write that no fault can name. The argument has the
+// unnameable returns the resource of the place's event or write that no fault can name. The argument has the
 // resources that faults can name. The result is "" if it has both.
-func (p *Place) outside(resources []string) string {
+func (p *Place) unnameable(resources []string) string {
 	if p.Event != nil && !slices.Contains(resources, p.Event.Resource) {
 		return p.Event.Resource
 	}

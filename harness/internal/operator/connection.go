@@ -14,14 +14,6 @@ var addresses = []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SE
 // and an equal sign if the value follows in the same argument.
 var connectionFlag = regexp.MustCompile(`^--?(kubeconfig|master)(=|$)`)
 
-// withoutAddresses returns the environment variables without those of [addresses].
-func withoutAddresses(env map[string]string) map[string]string {
-	for _, name := range addresses {
-		delete(env, name)
-	}
-	return env
-}
-
 // toProxy returns arguments of a Deployment with which the program connects to the fault proxy. It omits the
 // flag --master, and sets the value of the flag --kubeconfig.
 func toProxy(args []string) []string {
@@ -42,8 +34,8 @@ func toProxy(args []string) []string {
 	return changed
 }
 
-// pastProxy returns the index of the first argument with which the program would connect to an API server
-// past the fault proxy, such as --kubeconfig=/root/.kube/config. It returns -1 if there is none.
+// pastProxy returns the index of the first argument that leads the program past the fault proxy. An example is
+// --kubeconfig=/root/.kube/config. It returns -1 if there is none.
 func pastProxy(args []string) int {
 	for i, arg := range args {
 		match := connectionFlag.FindStringSubmatch(arg)

@@ -18,16 +18,18 @@ import (
 // container that [managerOf] returns. The arguments and environment variables are templates; see
 // [subject.Definition].
 type process struct {
-	args      []string
-	env       map[string]string
+	found     bool     // there is a Deployment
+	args      []string // without the expansion of $(NAME)
+	variables []corev1.EnvVar
+	sources   []corev1.EnvFromSource
 	namespace string
 	// ports has the ports of the container, by name.
 	ports map[string]int
 	// secret is the name of the Secret with the serving certificate. It is empty if the Deployment
 	// does not mount such a Secret.
 	secret string
-	// references are the variables whose values are in ConfigMaps or Secrets.
-	references []corev1.EnvVar
+	// certificates are the directories in which the container has certificates.
+	certificates []string
 	// mounts are the mounts of the container that have a volume.
 	mounts []volumeMount
 }
@@ -43,10 +45,14 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if o.GetAPIVersion() != "apps/v1" {
 		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
 	}
-	if err := cmp.Or(checkFields(o, &d), checkName(o)); err != nil {
+	// A field without a similar one may be newer than this client.
+	if err := checkFields(o, &d); err != nil && strings.Contains(err.Error(), "did you mean") {
 		return process{}, err
 	}
-	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}
+	if err := checkName(o); d.Name != "" && err != nil {
+		return process{}, err
+	}
+	p := process{found: true, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {
 		return p, errors.New("spec.template.spec.containers: found no container; expected at least one")
@@ -63,35 +69,22 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 		}
 	}
 	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
-	var directories []string
 	for _, m := range p.mounts {
 		if m.hasCertificates() {
 			p.secret = cmp.Or(p.secret, m.volume.Secret.SecretName)
-			directories = append(directories, m.MountPath)
+			p.certificates = append(p.certificates, m.MountPath)
 		}
 	}
 	for i, variable := range container.Env {
 		if variable.Name == "" {
 			return p, fmt.Errorf("container %s: env[%d]: found no name; expected the name of an environment variable", container.Name, i)
 		}
-		value, ok, err := valueOf(variable)
-		if err != nil {
-			return p, fmt.Errorf("container %s: env[%d].valueFrom.%w", container.Name, i, err)
-		}
-		if ok {
-			p.env[variable.Name] = inCertificates(value, directories)
-		} else {
-			p.references = append(p.references, variable)
+		if ref := variable.ValueFrom; ref != nil && ref.FieldRef != nil && !podFields.MatchString(ref.FieldRef.FieldPath) {
+			return p, fmt.Errorf("container %s: env[%d].valueFrom.fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", container.Name, i, ref.FieldRef.FieldPath)
 		}
 	}
-	p.env = withoutAddresses(p.env)
-	for _, arg := range slices.Concat(container.Command[min(1, len(container.Command)):], container.Args) {
-		for name, value := range p.env {
-			arg = strings.ReplaceAll(arg, "$("+name+")", value)
-		}
-		p.args = append(p.args, inCertificates(listenOnReplicaAddress(arg), directories))
-	}
-	p.args = toProxy(p.args)
+	p.variables, p.sources = container.Env, container.EnvFrom
+	p.args = slices.Concat(container.Command[min(1, len(container.Command)):], container.Args)
 	return p, nil
 }
 
@@ -118,55 +111,6 @@ func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool
 		return corev1.Container{}, false
 	}
 	return containers[0], true
-}
-
-// podFields matches the fields of a pod that an environment variable may have as its value.
-var podFields = regexp.MustCompile(`^(metadata\.(name|namespace|uid|(labels|annotations)\['[^']+'\])|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$`)
-
-// valueOf returns the value of an environment variable as a template, such as "{{.Namespace}}".
-// The result ok is false if the value is that of another field, or of a ConfigMap or Secret. An error is
-// about a field that no variable may name.
-func valueOf(variable corev1.EnvVar) (value string, ok bool, err error) {
-	if variable.ValueFrom == nil {
-		return variable.Value, true, nil
-	}
-	if variable.ValueFrom.FieldRef == nil {
-		return "", false, nil
-	}
-	field := variable.ValueFrom.FieldRef.FieldPath
-	if !podFields.MatchString(field) {
-		return "", false, fmt.Errorf("fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", field)
-	}
-	values := map[string]string{"metadata.namespace": "{{.Namespace}}", "metadata.name": "{{.Replica}}", "status.podIP": "{{.Address}}"}
-	value, ok = values[field]
-	return value, ok, nil
-}
-
-// resolve sets the variables whose values are in ConfigMaps or Secrets of the manifests. It returns the names
-// of all others that a pod would need.
-func (s *objects) resolve() (missing []string) {
-	for _, variable := range s.process.references {
-		var data map[string]string
-		var key string
-		var optional *bool
-		if ref := variable.ValueFrom.ConfigMapKeyRef; ref != nil {
-			data, key, optional = s.dataOf("ConfigMap", ref.Name), ref.Key, ref.Optional
-		} else if ref := variable.ValueFrom.SecretKeyRef; ref != nil {
-			data, key, optional = s.dataOf("Secret", ref.Name), ref.Key, ref.Optional
-		}
-		value, ok := data[key]
-		if !ok && (optional == nil || !*optional) {
-			missing = append(missing, variable.Name)
-		}
-		if ok {
-			value = templateOf(value)
-			s.process.env[variable.Name] = value
-			for i, arg := range s.process.args {
-				s.process.args[i] = strings.ReplaceAll(arg, "$("+variable.Name+")", value)
-			}
-		}
-	}
-	return missing
 }
 
 // listensEverywhere matches a flag with a port on all addresses or on loopback, such as

@@ -119,6 +119,14 @@ func kustomize(dir string) ([]manifest, error) {
 // for the path of a file.
 var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
 
+// nestedPattern matches the error of kustomize about another kustomization in the field resources. The groups
+// are the directory of that kustomization, and its error.
+var nestedPattern = regexp.MustCompile(`(?s)^accumulating resources: accumulation err='accumulating resources from '[^']*': read [^:]*: is a directory': (?:recursed accumulation of|couldn't make target for) path '([^']*)': (.*)$`)
+
+// directoryPattern matches the errors of kustomize about a directory in the field resources. The group of the
+// first form is a directory that contains the kustomization, and that of the second one has no kustomization.
+var directoryPattern = regexp.MustCompile(`cycle detected: candidate root '([^']*)'|unable to find one of .* in directory '([^']*)'`)
+
 // accumulatedPattern matches the beginning of an error of kustomize about a file in the field resources.
 // The group is the path.
 var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
@@ -128,7 +136,6 @@ var kustomizeTexts = []struct {
 	pattern *regexp.Regexp
 	text    string
 }{
-	{regexp.MustCompile(`(?s)^.*\bread (/[^:]+): is a directory.*$`), "found the directory $1, which has no kustomization, or contains this one; expected a file, or another directory with a kustomization"},
 	{regexp.MustCompile(`(?s)^.*\b(?:lstat|open|read) (/[^:]+): ([^:"']+).*$`), "$1: $2"},
 	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
 	{regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`), "$2: $1"},
@@ -155,12 +162,22 @@ func kustomizeReason(err error) string {
 	if remotePattern.MatchString(text) {
 		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
 	}
+	if match := directoryPattern.FindStringSubmatch(text); match != nil {
+		return fmt.Sprintf("found the directory %s, which has no kustomization, or contains this one; expected a file, or another directory with a kustomization", match[1]+match[2])
+	}
+	directory := ""
+	for match := nestedPattern.FindStringSubmatch(text); match != nil; match = nestedPattern.FindStringSubmatch(text) {
+		directory, text = match[1], match[2]
+	}
 	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
 		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
 		text = match[1] + ": " + text
 	}
 	for _, known := range kustomizeTexts {
 		text = known.pattern.ReplaceAllString(text, known.text)
+	}
+	if !strings.Contains(text, directory) {
+		return directory + ": " + text
 	}
 	return text
 }

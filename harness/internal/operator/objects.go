@@ -104,7 +104,7 @@ func bindsOtherAccounts(binding manifest, manifests []manifest) bool {
 // binding names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
-	case kind == "Deployment" && s.process.env == nil:
+	case kind == "Deployment" && !s.found:
 		var err error
 		s.process, err = processOf(o)
 		return err

@@ -55,7 +55,7 @@ type file struct {
 	Operator *scenario.Operator `yaml:"operator,omitempty"`
 }
 
-// Operator is a program under test, together with a description of its controllers.
+// Operator is a program under test, together with a subjectFile of its controllers.
 type Operator struct {
 	Target subject.Target
 	// Scenario describes the program's controllers and kinds, in the form that scenarios use.
@@ -95,16 +95,16 @@ func Check(path string) (*Operator, error) {
 	return d.operator(d.dir, within(d.dir, d.Subject.Exec))
 }
 
-// description is a subject file, which describes a program under test, with its place.
-type description struct {
+// subjectFile is a subject file, which describes a program under test, with its place.
+type subjectFile struct {
 	file
 	document  scenario.Document
 	path, dir string // absolute paths of the file and of its directory
 }
 
 // read returns the subject file at path. It reads no manifests.
-func read(path string) (*description, error) {
-	var d description
+func read(path string) (*subjectFile, error) {
+	var d subjectFile
 	var err error
 	if d.document, err = scenario.LoadDocument(path, &d.file); err != nil {
 		return nil, fmt.Errorf("reading the subject file: %w", err)
@@ -127,7 +127,7 @@ func read(path string) (*description, error) {
 
 // manifests returns the objects of all manifests that the file lists. The argument from is the directory
 // of relative paths that do not begin with ./ or ../.
-func (d *description) manifests(from string) ([]manifest, error) {
+func (d *subjectFile) manifests(from string) ([]manifest, error) {
 	var objects []manifest
 	for i, name := range d.Subject.Manifests {
 		dir := from
@@ -145,7 +145,7 @@ func (d *description) manifests(from string) ([]manifest, error) {
 
 // operator returns the program under test. The argument manifestDir is the directory of the manifests,
 // and executable is the path of the program.
-func (d *description) operator(manifestDir, executable string) (*Operator, error) {
+func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error) {
 	objects, err := d.manifests(manifestDir)
 	if err != nil {
 		return nil, err
@@ -164,20 +164,12 @@ func (d *description) operator(manifestDir, executable string) (*Operator, error
 	if len(described.Controllers) == 0 {
 		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
-	var missing []string
-	for _, name := range deployed.resolve() {
-		if _, set := d.Subject.Env[name]; !set {
-			missing = append(missing, "variable "+name)
-		}
-	}
+	environment, missing := deployed.environment(d.Subject.Env)
 	volumes, missingVolumes := deployed.volumes(d.Subject.Files)
 	for _, volume := range missingVolumes {
 		missing = append(missing, "volume "+volume)
 	}
-	environment := map[string]string{}
-	maps.Copy(environment, deployed.env)
-	maps.Copy(environment, d.Subject.Env)
-	arguments := deployed.args
+	arguments := deployed.arguments(environment)
 	if d.Subject.Args != nil {
 		arguments = d.Subject.Args
 	}
@@ -220,7 +212,7 @@ func (f *file) validate(document scenario.Document) error {
 		if name == "" || strings.ContainsRune(name, '=') || strings.ContainsFunc(name, unicode.IsControl) {
 			errs = append(errs, document.Errorf("subject.env", "found the key %.80q; expected the name of an environment variable: not empty, without = and without control characters", name))
 		}
-		if value := f.Subject.Env[name]; isAddress(name) && !strings.Contains(value, "{{") {
+		if value := f.Subject.Env[name]; isAddress(name) && value != "" && !strings.Contains(value, "{{") {
 			errs = append(errs, document.Errorf("subject.env."+name, "found %.200q; expected a template such as {{.Kubeconfig}}, or no value: a run sets this variable, so that the program connects through the fault proxy", value))
 		}
 		if value := f.Subject.Env[name]; strings.ContainsRune(value, 0) {

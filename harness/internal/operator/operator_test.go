@@ -107,7 +107,7 @@ func TestLoad(t *testing.T) {
 		{"target", path, loaded.Target.String()},
 		{"executable", filepath.Join(dir, "manager"), definition.Executable},
 		{"namespace", "widgets-system", definition.Namespace},
-		{"arguments", []string{"--zap-devel", "--metrics-bind-address={{.Address}}:8443", "--leader-elect", "--watch=all"}, definition.Args},
+		{"arguments", []string{"--zap-devel", "--metrics-bind-address={{.Address}}:8443", "--leader-elect", "--watch=one"}, definition.Args},
 		{"environment", map[string]string{"WATCH": "one", "POD_NAMESPACE": "{{.Namespace}}"}, definition.Env},
 		{"installed", []string{"CustomResourceDefinition widgetry.example.com", "ClusterRole manager", "ClusterRole widget-editor", "ClusterRoleBinding manager"}, installed},
 		{"ignored", []string{"Service"}, loaded.Ignored},
@@ -255,7 +255,12 @@ func TestLoadVolumes(t *testing.T) {
 	write(t, dir, "crd.yaml", widgets)
 	write(t, dir, "manager.yaml", `apiVersion: v1
 kind: ConfigMap
-metadata: {name: config}
+metadata: {name: config, namespace: others}
+data: {other: "2"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config, namespace: widgets-system}
 data:
   config.yaml: |
     metrics:
@@ -263,6 +268,7 @@ data:
     webhook: {port: 9443}
     text: "{{ .Name }}"
   other: "1"
+  metrics: ":8080"
 binaryData: {binary: AQI=}
 ---
 apiVersion: v1
@@ -291,13 +297,20 @@ spec:
             - {name: temporary, mountPath: `+existing+`}
             - {name: missing, mountPath: /missing}
             - {name: optional, mountPath: /optional}
-          args: ["--other=$(OTHER)", --kubeconfig, /root/.kube/config, "--master=https://10.0.0.1"]
+          envFrom:
+            - {prefix: ALL_, secretRef: {name: token}}
+            - {configMapRef: {name: elsewhere}}
+            - {configMapRef: {name: elsewhere, optional: true}}
+          args: ["--other=$(OTHER)", "--metrics-bind-address=$(METRICS)", --kubeconfig, /root/.kube/config, "--master=https://10.0.0.1"]
           env:
             - {name: KUBECONFIG, value: /root/.kube/config}
             - {name: OTHER, valueFrom: {configMapKeyRef: {name: config, key: other}}}
             - {name: USER_NAME, valueFrom: {secretKeyRef: {name: token, key: user}}}
             - {name: ABSENT, valueFrom: {secretKeyRef: {name: elsewhere, key: a}}}
             - {name: OPTIONAL, valueFrom: {secretKeyRef: {name: elsewhere, key: a, optional: true}}}
+            - {name: METRICS, valueFrom: {configMapKeyRef: {name: config, key: metrics}}}
+            - {name: LAST, valueFrom: {configMapKeyRef: {name: config, key: other}}}
+            - {name: LAST, value: last}
             - {name: SET, valueFrom: {configMapKeyRef: {name: config, key: absent}}}
       volumes:
         - {name: optional, secret: {secretName: elsewhere, optional: true}}
@@ -314,15 +327,15 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"variable ABSENT", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
+	if want := []string{"variables of ConfigMap elsewhere", "variable ABSENT", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
 		t.Errorf("missing %q, want %q", loaded.Missing, want)
 	}
 	definition := loaded.Target.Definition()
-	if want := map[string]string{"OTHER": "1", "USER_NAME": "me", "SET": "here"}; !maps.Equal(definition.Env, want) || !slices.Equal(definition.Args, []string{"--other=1", "--kubeconfig={{.Kubeconfig}}"}) {
+	if want := map[string]string{"OTHER": "1", "USER_NAME": "me", "SET": "here", "METRICS": ":8080", "LAST": "last", "ALL_token": "abc", "ALL_user": "me"}; !maps.Equal(definition.Env, want) || !slices.Equal(definition.Args, []string{"--other=1", "--metrics-bind-address={{.Address}}:8080", "--kubeconfig={{.Kubeconfig}}"}) {
 		t.Errorf("variables %q and arguments %q, want %q, --other=1 and --kubeconfig", definition.Env, definition.Args, want)
 	}
 	config := "metrics:\n  bindAddress: \"{{.Address}}:8080\"\nwebhook: {port: 9443}\ntext: \"{{\"{{\"}} .Name }}\"\n"
-	all := map[string]string{"config.yaml": config, "other": "1", "binary": "\x01\x02"}
+	all := map[string]string{"config.yaml": config, "other": "1", "metrics": ":8080", "binary": "\x01\x02"}
 	want := []subject.Volume{
 		{Path: "/config.yaml", Files: all, File: "config.yaml"},
 		{Path: "/etc/all", Files: all},
@@ -355,6 +368,11 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "cut/kustomization.yaml", "resources: [a.yaml]\n")
 	write(t, dir, "cut/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n")
 	write(t, dir, "itself/kustomization.yaml", "resources: [../itself]\n")
+	write(t, dir, "inner/kustomization.yaml", "resources: [none.yaml]\n")
+	write(t, dir, "unknown/kustomization.yaml", "resorces: [none.yaml]\n")
+	for _, name := range []string{"inner", "unknown", "unpatched", "twice", "cut"} {
+		write(t, dir, "of-"+name+"/kustomization.yaml", "resources: [../"+name+"]\n")
+	}
 	write(t, dir, "twice/kustomization.yaml", "resources: [../widgets.yaml, ../widgets.yaml]\n")
 	write(t, dir, "hollow/kustomization.yaml", "resources: []\n")
 	write(t, dir, "patched/kustomization.yaml", "resources: [../widgets.yaml]\npatches: [{path: none.yaml}]\n")
@@ -384,6 +402,11 @@ func TestErrors(t *testing.T) {
 			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory"},
 		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found the directory " + dir + "/itself, which has no kustomization, or contains this one"},
+		{"inner kustomization with a missing file", "subject: {exec: run, manifests: [of-inner]}", "/of-inner: " + dir + "/inner/none.yaml: no such file or directory"},
+		{"inner kustomization with an unknown field", "subject: {exec: run, manifests: [of-unknown]}", "/of-unknown: " + dir + `/unknown: invalid Kustomization: unknown field "resorces"`},
+		{"inner kustomization with a patch of no object", "subject: {exec: run, manifests: [of-unpatched]}", "/of-unpatched: " + dir + "/unpatched: the field patches: found a patch of Pod.v1/none"},
+		{"inner kustomization with an object twice", "subject: {exec: run, manifests: [of-twice]}", "/of-twice: " + dir + "/twice: ../widgets.yaml: found CustomResourceDefinition"},
+		{"inner kustomization with a damaged file", "subject: {exec: run, manifests: [of-cut]}", "/of-cut: " + dir + "/cut: a.yaml: line 2: found no end of the mapping in braces"},
 		{"kustomization with an object twice", "subject: {exec: run, manifests: [twice]}", "/twice: ../widgets.yaml: found CustomResourceDefinition.v1.apiextensions.k8s.io/widgetry.example.com for the second time"},
 		{"empty kustomization", "subject: {exec: run, manifests: [hollow]}", "/hollow: found no object; expected files with manifests in the field resources"},
 		{"kustomization with a missing patch", "subject: {exec: run, manifests: [patched]}", "/patched: " + dir + "/patched/none.yaml: no such file or directory"},
@@ -398,7 +421,6 @@ func TestErrors(t *testing.T) {
 		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: " + dir + "/none: no such file or directory; expected an executable file"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"manifest at a URL", "subject: {exec: run, manifests: ['https://example.com/a.yaml']}", ":1:34: subject.manifests[0]: found the URL https://example.com/a.yaml; expected a path"},
-		{"version without v", "subject: {module: example.com/a@1.6.0}", ":1:19: subject.module: found the version 1.6.0; expected v1.6.0"},
 		{"own KUBECONFIG", "subject: {exec: run, env: {KUBECONFIG: /root/.kube/config}}", `:1:40: subject.env.KUBECONFIG: found "/root/.kube/config"; expected a template such as {{.Kubeconfig}}, or no value`},
 		{"own kubeconfig", "subject: {exec: run, args: [--v=2, --kubeconfig=/root/.kube/config]}", `subject.args[1]: found "--kubeconfig=/root/.kube/config"; expected only --kubeconfig={{.Kubeconfig}}`},
 		{"own kubeconfig in two arguments", "subject: {exec: run, args: [--kubeconfig, /root/.kube/config]}", `subject.args[0]: found "--kubeconfig"; expected only`},
@@ -473,8 +495,9 @@ func TestInvalidManifests(t *testing.T) {
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"no clientConfig", webhook + "webhooks: [{name: a.b.c, sideEffects: None}]\n", "webhooks[0].clientConfig: found neither service nor url"},
+		{"kind of an older version", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n", ""},
 		{"webhook without TLS", webhook + "webhooks: [{name: a.b.c, clientConfig: {url: 'http://a/b'}}]\n", `webhooks[0].clientConfig.url: found "http://a/b"; expected a URL that begins with https://`},
-		{"misspelled kind", "apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n", `document 1: kind: found "Deploymnet"; expected a kind of apps/v1; did you mean Deployment?`},
+		{"misspelled kind", "apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n", `document 1: Deploymnet a: kind: found "Deploymnet"; expected a kind of apps/v1; did you mean Deployment?`},
 		{"service without a name", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {namespace: b}}}]\n", `webhooks[0].clientConfig.service: found name "" and namespace "b"; expected both`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%', service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
 		{"no admissionReviewVersions", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None}]\n", "webhooks[0].admissionReviewVersions: found nothing; expected a list with v1"},

@@ -28,7 +28,9 @@ import (
 func checkManifest(o *unstructured.Unstructured) error {
 	if gvk := o.GroupVersionKind(); scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Scheme.Recognizes(gvk) {
 		known := slices.Sorted(maps.Keys(scheme.Scheme.KnownTypes(gvk.GroupVersion())))
-		return fmt.Errorf("kind: found %.80q; expected a kind of %s%s", gvk.Kind, gvk.GroupVersion(), nearest.Suggestion(gvk.Kind, known))
+		if similar := nearest.Suggestion(gvk.Kind, known); similar != "" { // otherwise, the kind may be older or newer than this client
+			return fmt.Errorf("%s %s: kind: found %.80q; expected a kind of %s%s", o.GetKind(), o.GetName(), gvk.Kind, gvk.GroupVersion(), similar)
+		}
 	}
 	if o.GetName() == "" || !slices.Contains(installed, o.GetKind()) { // a name may be missing or generated
 		return nil

@@ -45,10 +45,8 @@ func (m volumeMount) hasCertificates() bool {
 // optional reports whether a pod starts without the ConfigMap or Secret of the volume. It is also true for a
 // service account's volume, because a run has its files.
 func (m volumeMount) optional() bool {
-	for _, optional := range []*bool{cmp.Or(m.volume.ConfigMap, &corev1.ConfigMapVolumeSource{}).Optional, cmp.Or(m.volume.Secret, &corev1.SecretVolumeSource{}).Optional} {
-		if optional != nil && *optional {
-			return true
-		}
+	if isTrue(cmp.Or(m.volume.ConfigMap, &corev1.ConfigMapVolumeSource{}).Optional) || isTrue(cmp.Or(m.volume.Secret, &corev1.SecretVolumeSource{}).Optional) {
+		return true
 	}
 	return strings.HasPrefix(m.MountPath, "/var/run/secrets/kubernetes.io/serviceaccount")
 }
@@ -122,10 +120,12 @@ func (s *objects) filesOf(volume corev1.Volume) map[string]string {
 	return files
 }
 
-// dataOf returns the data of a ConfigMap or Secret in the manifests. The result is nil if they do not
-// contain the object.
+// dataOf returns the data of a ConfigMap or Secret in the manifests, in the namespace of the Deployment. The
+// result is nil if they do not contain the object.
 func (s *objects) dataOf(kind, name string) map[string]string {
-	i := slices.IndexFunc(s.install, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+	i := slices.IndexFunc(s.install, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name && (o.GetNamespace() == s.namespace || o.GetNamespace() == "" || s.namespace == "")
+	})
 	if i < 0 {
 		return nil
 	}

@@ -171,10 +171,11 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 		return errors.New("the build was interrupted; run the command again to continue: compiled packages are not compiled again")
 	case err != nil:
 		p.clear()
-		if lines := slices.Compact(otherLines); len(lines) == 1 { // the go command may print a line once for each package
+		lines := slices.Compact(otherLines) // the go command may print a line once for each package
+		if len(lines) == 1 {
 			return fmt.Errorf("go %s failed: %s", args[0], lines[0])
 		}
-		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(otherLines, "\n"))
+		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(lines, "\n"))
 	}
 	return nil
 }

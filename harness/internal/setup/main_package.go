@@ -27,8 +27,8 @@ type Package struct {
 // versionPattern matches the version of a module, such as v1.2.3 or the name of a branch.
 var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._+/~]*$`)
 
-// numericVersion matches a version that lacks the v at its beginning.
-var numericVersion = regexp.MustCompile(`^\d+(\.\d+)+`)
+// numericVersion matches a version that may lack the v at its beginning.
+var numericVersion = regexp.MustCompile(`^\d+(\.\d+)+$`)
 
 // CheckMainPackage returns an error if its argument is not the path of a package with a version. A valid
 // argument is, for example, example.com/operator/cmd@v1.2.3. CheckMainPackage downloads nothing.
@@ -36,9 +36,6 @@ func CheckMainPackage(packageAtVersion string) error {
 	name, version, ok := strings.Cut(packageAtVersion, "@")
 	if !ok || !versionPattern.MatchString(version) || strings.Contains(version, "..") || module.CheckImportPath(name) != nil {
 		return fmt.Errorf("found %q; expected the path of a main package and a version, such as example.com/operator@v1.2.3", packageAtVersion)
-	}
-	if numericVersion.MatchString(version) {
-		return fmt.Errorf("found the version %s; expected v%[1]s", version)
 	}
 	return nil
 }
@@ -108,7 +105,11 @@ func moduleContaining(ctx context.Context, name, version string) (downloadedModu
 			break // no module has only a host name as its path
 		}
 	}
-	return downloadedModule{}, inputfile.JoinReasons(errs...)
+	err := inputfile.JoinReasons(errs...)
+	if numericVersion.MatchString(version) {
+		err = fmt.Errorf("%w; most versions begin with v, such as v%s", err, version)
+	}
+	return downloadedModule{}, err
 }
 
 // build builds a main package of the module. The argument relative is the package's path in the

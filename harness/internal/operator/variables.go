@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// podFields matches the fields of a pod that an environment variable may have as its value.
+var podFields = regexp.MustCompile(`^(metadata\.(name|namespace|uid|(labels|annotations)\['[^']+'\])|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$`)
+
+// fieldValues has the templates for those fields of a pod that a local process has.
+var fieldValues = map[string]string{"metadata.namespace": "{{.Namespace}}", "metadata.name": "{{.Replica}}", "status.podIP": "{{.Address}}"}
+
+// environment returns the environment variables of the program, as templates. They are those of the
+// container, and those in the argument set, which take precedence. It leaves out the variables with the
+// connection to the API server, which a run sets itself.
+//
+// The result missing has what a pod would need, but a local process cannot get. An example is
+// "variable TOKEN", whose value is in a Secret outside of the manifests.
+func (s *objects) environment(set map[string]string) (env map[string]string, missing []string) {
+	env = map[string]string{}
+	for _, source := range s.sources {
+		missing = append(missing, s.addSource(env, source)...)
+	}
+	for _, variable := range s.variables { // of two variables with the same name, the last one counts
+		value, known, optional := s.valueOf(variable)
+		delete(env, variable.Name)
+		if known {
+			env[variable.Name] = inCertificates(value, s.certificates)
+		} else if _, isSet := set[variable.Name]; !isSet && !optional {
+			missing = append(missing, "variable "+variable.Name)
+		}
+	}
+	for _, name := range addresses {
+		delete(env, name)
+	}
+	maps.Copy(env, set)
+	return env, missing
+}
+
+// addSource adds the values of a ConfigMap or Secret to the environment variables. If the manifests do not
+// contain it, and a pod would need it, the result names it.
+func (s *objects) addSource(env map[string]string, source corev1.EnvFromSource) (missing []string) {
+	kind, name, optional := "", "", false
+	switch {
+	case source.ConfigMapRef != nil:
+		kind, name, optional = "ConfigMap", source.ConfigMapRef.Name, isTrue(source.ConfigMapRef.Optional)
+	case source.SecretRef != nil:
+		kind, name, optional = "Secret", source.SecretRef.Name, isTrue(source.SecretRef.Optional)
+	default:
+		return nil
+	}
+	data := s.dataOf(kind, name)
+	if data == nil && !optional {
+		return []string{"variables of " + kind + " " + name}
+	}
+	for key, value := range data {
+		env[source.Prefix+key] = inCertificates(templateOf(value), s.certificates)
+	}
+	return nil
+}
+
+// valueOf returns the value of an environment variable as a template, such as "{{.Namespace}}". The result
+// known is false if the value is that of another field, or of a ConfigMap or Secret outside of the
+// manifests. The result optional says whether a pod starts without the value.
+func (s *objects) valueOf(variable corev1.EnvVar) (value string, known, optional bool) {
+	from := variable.ValueFrom
+	switch {
+	case from == nil:
+		return variable.Value, true, false
+	case from.FieldRef != nil:
+		value, known = fieldValues[from.FieldRef.FieldPath]
+	case from.ConfigMapKeyRef != nil:
+		value, known = s.dataOf("ConfigMap", from.ConfigMapKeyRef.Name)[from.ConfigMapKeyRef.Key]
+		value, optional = templateOf(value), isTrue(from.ConfigMapKeyRef.Optional)
+	case from.SecretKeyRef != nil:
+		value, known = s.dataOf("Secret", from.SecretKeyRef.Name)[from.SecretKeyRef.Key]
+		value, optional = templateOf(value), isTrue(from.SecretKeyRef.Optional)
+	}
+	return value, known, optional
+}
+
+// isTrue reports whether an optional field is set to true.
+func isTrue(field *bool) bool { return field != nil && *field }
+
+// arguments returns the arguments of the program, as templates. They are those of the container with the
+// given environment variables. The program listens on the address of its replica, and connects to the fault
+// proxy.
+func (s *objects) arguments(env map[string]string) []string {
+	var args []string
+	for _, arg := range s.args {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			arg = strings.ReplaceAll(arg, "$("+name+")", env[name])
+		}
+		args = append(args, inCertificates(listenOnReplicaAddress(arg), s.certificates))
+	}
+	return toProxy(args)
+}
