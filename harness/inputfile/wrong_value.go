@@ -11,8 +11,9 @@ import (
 )
 
 // WrongValue returns the path of the first value in a JSON text with a wrong type. The right type is that of
-// the field in the Go value target. The path has indexes and keys, such as spec.containers[0].args[1]. The reason is what was found
-// and expected, such as "found number; expected a text". The path is empty if no value differs.
+// the field in the Go value target. The path has indexes and keys, such as spec.containers[0].args[1]. The
+// reason is what was found and expected, such as "found number; expected a text". The path is empty if no
+// value differs.
 func WrongValue(text []byte, target any) (path, reason string) {
 	err := json.Unmarshal(text, reflect.New(reflect.TypeOf(target).Elem()).Interface(), jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false))
 	semantic, ok := errors.AsType[*json.SemanticError](err)

@@ -55,7 +55,7 @@ type file struct {
 	Operator *scenario.Operator `yaml:"operator,omitempty"`
 }
 
-// Operator is a program under test, together with a subjectFile of its controllers.
+// Operator is a program under test, together with a description of its controllers.
 type Operator struct {
 	Target subject.Target
 	// Scenario describes the program's controllers and kinds, in the form that scenarios use.
@@ -95,7 +95,7 @@ func Check(path string) (*Operator, error) {
 	return d.operator(d.dir, within(d.dir, d.Subject.Exec))
 }
 
-// subjectFile is a subject file, which describes a program under test, with its place.
+// subjectFile is the content of a subject file with its path. It describes a program under test.
 type subjectFile struct {
 	file
 	document  scenario.Document
