@@ -180,6 +180,9 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 	deployed.serveWebhooks(&definition)
 	target, err := subject.Operator(definition)
 	if field := new(subject.FieldError); errors.As(err, &field) {
+		if d.fromDeployment(field.Path) {
+			return nil, d.document.Errorf("subject.manifests", "the Deployment: %s: %w", field.Path, field.Err)
+		}
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
@@ -187,6 +190,12 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil
+}
+
+// fromDeployment reports whether the value at a path of [subject.Definition], such as args[0], comes from the
+// Deployment in the manifests.
+func (d *subjectFile) fromDeployment(path string) bool {
+	return strings.HasPrefix(path, "volumes") || strings.HasPrefix(path, "args") && d.Subject.Args == nil
 }
 
 // validate returns an error for each field whose value Kubernetes or the kernel would refuse.

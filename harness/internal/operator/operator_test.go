@@ -497,6 +497,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"no clientConfig", webhook + "webhooks: [{name: a.b.c, sideEffects: None}]\n", "webhooks[0].clientConfig: found neither service nor url"},
 		{"kind of an older version", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n", ""},
 		{"webhook without TLS", webhook + "webhooks: [{name: a.b.c, clientConfig: {url: 'http://a/b'}}]\n", `webhooks[0].clientConfig.url: found "http://a/b"; expected a URL that begins with https://`},
+		{"unknown template in the Deployment", deployment + "{containers: [{name: a, args: ['{{.Port}}']}]}}}\n", "subject.manifests: the Deployment: args[0]: found \"{{.Port}}\""},
 		{"misspelled kind", "apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n", `document 1: Deploymnet a: kind: found "Deploymnet"; expected a kind of apps/v1; did you mean Deployment?`},
 		{"service without a name", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {namespace: b}}}]\n", `webhooks[0].clientConfig.service: found name "" and namespace "b"; expected both`},
 		{"caBundle that a run replaces", webhook + "webhooks: [{name: a.b.c, clientConfig: {caBundle: '%', service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", ""},
