@@ -303,7 +303,7 @@ func TestStartStopsWhenContextIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := Start(ctx, Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs"), BinDir: fakeBinaries(t, nil)})
-	if !errorHas(err, "waiting for kube-apiserver", "deadline exceeded", "connection refused", "fake kube-apiserver") {
+	if !errorHas(err, "waiting for kube-apiserver", "not ready in time", "connection refused", "fake kube-apiserver") {
 		t.Errorf("Start(): error %v, want one about the wait for kube-apiserver", err)
 	}
 	assertRemoved(t, filepath.Join(dir, "cluster"))

@@ -215,8 +215,8 @@ func requestReason(err error) error {
 	if strings.Contains(err.Error(), "text/html") {
 		return errors.New("found a response in HTML; expected an API server at this address")
 	}
-	line, _, _ := strings.Cut(inputfile.JSONReason(err), "\n")
-	return errors.New(strings.Replace(line, "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(strings.Replace(inputfile.JSONReason(errors.New(line)), "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
 }
 
 // createServiceAccount creates the ServiceAccount of the controllers under test, and a token with
