@@ -183,7 +183,8 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 }
 
 // sameScenario returns an error if a record is about a fault or a step that the scenario does not have. It
-// also returns an error if the start record names other controllers under test. The scenario of a run with an external workload may have fewer faults and steps than the history.
+// also returns an error if the start record names other controllers under test. The scenario of a run with
+// an external workload may have fewer faults and steps than the history.
 func sameScenario(spec *scenario.Scenario, record *history.Record) error {
 	fault, step, complete := record.Fault, record.Step, spec.ExternalWorkload == nil
 	switch {

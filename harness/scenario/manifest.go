@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,12 +196,12 @@ func (v *validator) fieldTypes(path string, name Kind, found Fields) {
 		return // fieldsOf has reported it
 	}
 	unknown, err := kubejson.UnmarshalStrict(text, object)
-	if at, reason := inputfile.WrongValue(text, object); err != nil && at != "" {
-		v.check(false, join(path, at), "%s", reason)
-		return
-	}
 	if err != nil {
-		v.check(false, path, "%s", inputfile.JSONReason(err))
+		at, reason := inputfile.WrongValue(text, object)
+		if at != "" {
+			path = join(path, at)
+		}
+		v.check(false, path, "%s", cmp.Or(reason, inputfile.JSONReason(err)))
 		return
 	}
 	for _, field := range unknown {
@@ -287,6 +288,9 @@ func (v *validator) builtin(path string, kind kube.Kind) {
 		kind.Name, version, similar(kind.Name, sortedKeys(scheme.Scheme.KnownTypes(version))))
 }
 
+// IsKindName reports whether a text is the name of an API kind that scenarios accept, such as StatefulSet.
+func IsKindName(text string) bool { return kindPattern.MatchString(text) }
+
 // kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
@@ -294,7 +298,7 @@ var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 // found is this value. A valid value is, for example, StatefulSet. The error suggests one of the known
 // kinds.
 func (v *validator) kindName(path, found string, known ...Kind) {
-	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet%s", found, similarKind(found, known))
+	v.check(IsKindName(found), path, "found %.60q; expected the name of a kind, such as StatefulSet%s", found, similarKind(found, known))
 }
 
 // similarKind returns a suggestion for a message about an unknown kind, such as "; did you mean

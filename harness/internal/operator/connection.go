@@ -11,25 +11,35 @@ import (
 var addresses = []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}
 
 // connectionFlag matches a flag with the connection to the API server. The groups are the name of the flag,
-// and an equal sign if the value follows in the same argument.
-var connectionFlag = regexp.MustCompile(`^--?(kubeconfig|master)(=|$)`)
+// and its value if it is in the same argument.
+var connectionFlag = regexp.MustCompile(`(?s)^--?(kubeconfig|master)(?:=(.*))?$`)
+
+// connectionOf returns the name and the value of the first argument, if it matches [connectionFlag]. The length
+// is the number of arguments that the flag and its value take. It is 0 for any other argument.
+func connectionOf(args []string) (name, value string, length int) {
+	match := connectionFlag.FindStringSubmatch(args[0])
+	switch {
+	case match == nil:
+		return "", "", 0
+	case !strings.Contains(args[0], "=") && len(args) > 1:
+		return match[1], args[1], 2
+	}
+	return match[1], match[2], 1
+}
 
 // toProxy returns arguments of a Deployment with which the program connects to the fault proxy. It omits the
 // flag --master, and sets the value of the flag --kubeconfig.
 func toProxy(args []string) []string {
 	var changed []string
-	for i := 0; i < len(args); i++ {
-		match := connectionFlag.FindStringSubmatch(args[i])
-		if match == nil {
-			changed = append(changed, args[i])
-			continue
-		}
-		if match[2] == "" {
-			i++ // the next argument is the value
-		}
-		if match[1] == "kubeconfig" {
+	for len(args) > 0 {
+		name, _, length := connectionOf(args)
+		switch name {
+		case "":
+			changed = append(changed, args[0])
+		case "kubeconfig":
 			changed = append(changed, "--kubeconfig={{.Kubeconfig}}")
 		}
+		args = args[max(length, 1):]
 	}
 	return changed
 }
@@ -37,16 +47,8 @@ func toProxy(args []string) []string {
 // pastProxy returns the index of the first argument that leads the program past the fault proxy. An example is
 // --kubeconfig=/root/.kube/config. It returns -1 if there is none.
 func pastProxy(args []string) int {
-	for i, arg := range args {
-		match := connectionFlag.FindStringSubmatch(arg)
-		if match == nil {
-			continue
-		}
-		value := strings.TrimPrefix(arg, match[0])
-		if match[2] == "" && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if value != "" && !strings.Contains(value, "{{") {
+	for i := range args {
+		if _, value, _ := connectionOf(args[i:]); value != "" && !strings.Contains(value, "{{") {
 			return i
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // checkManifest returns an error about an object of [installed] that the API server would refuse. Otherwise,
@@ -191,9 +191,6 @@ func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admiss
 	return nil
 }
 
-// kindPattern matches the name of a kind that scenarios accept.
-var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-
 // checkDefinition returns an error about the name, the scope, the versions or a schema of a CustomResourceDefinition.
 func checkDefinition(o *unstructured.Unstructured) error {
 	text := func(fields ...string) string {
@@ -207,7 +204,7 @@ func checkDefinition(o *unstructured.Unstructured) error {
 	if scope != "Namespaced" && scope != "Cluster" {
 		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", scope)
 	}
-	if kind := text("names", "kind"); kind != "" && !kindPattern.MatchString(kind) {
+	if kind := text("names", "kind"); kind != "" && !scenario.IsKindName(kind) {
 		return fmt.Errorf("spec.names.kind: found %.80q; expected letters and digits that begin with an upper-case letter, such as Notebook", kind)
 	}
 	if webhook, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "conversion", "webhook"); webhook == nil && text("conversion", "strategy") == "Webhook" {
