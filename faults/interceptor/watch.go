@@ -17,6 +17,9 @@ import (
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
+	// broken is true if the connection of the controller under test broke, or if the controller
+	// closed the watch.
+	broken bool
 	// expired makes the interceptor send the controller under test a 410 (Expired) event, after
 	// which the controller must list again.
 	expired bool
@@ -73,7 +76,7 @@ func (x *exchange) stream(response *http.Response) {
 		end.err = s.sendExpired()
 	}
 	x.append(history.Record{WatchClosed: &history.WatchClosed{
-		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason,
+		ID: x.record.ID, Subject: x.record.Subject, Resource: x.record.Resource, Reason: end.reason, Broken: end.broken,
 	}})
 	if end.err != nil {
 		x.abort(end.err)
@@ -224,7 +227,7 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.route.Stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
-	return &streamEnd{reason: "the subject closed the watch"}
+	return &streamEnd{reason: "the subject closed the watch", broken: true}
 }
 
 // waitUntilDue waits until no fault holds the event. A hold ends when its time is over or when its

@@ -63,7 +63,7 @@ func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	case EndReset:
 		end.err = http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak}
 	case EndDisconnected:
-		end.err = errInjectedBreak
+		end.err, end.broken = errInjectedBreak, true
 	case EndExpired:
 		end.expired = true
 	}

@@ -81,6 +81,12 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			checker.exercised++ // the change enqueued the owner, but the controller must wait for its outstanding calls
 		}
 	}
+	for _, c := range m.possiblyLost {
+		checker.states.of(c.ownerState).restore(c.verb)
+	}
+	for _, c := range m.possiblyLost {
+		checker.states.of(c.ownerState).decide(c.ownerState, nil, m.processTime)
+	}
 	if answered := m.answered; answered != nil && answered.ownerState != nil {
 		permitted := checker.states.of(answered.ownerState)
 		if !answered.response.OK() {

@@ -168,6 +168,34 @@ func TestExpectations(t *testing.T) {
 			h.restart("subject-1")
 			h.create(rs)
 		}},
+		{name: "creates a pod again after a broken connection may have lost the answer (lost-response)", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.breakConnection(objects.ServiceResource)
+			h.create(rs)
+		}},
+		{name: "creates more pods than answers may be lost", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.breakConnection(objects.ServiceResource)
+			h.createAll(rs, 3)
+			h.create(rs)
+		}},
+		{name: "creates a pod again long before the connection breaks", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			h.createAll(rs, 3)
+			h.wait(2 * time.Second)
+			h.breakConnection(objects.ServiceResource)
+			h.create(rs)
+		}},
+		{name: "deletes a pod again after a broken connection may have lost the answer (lost-response)", want: notFailed, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 3)
+			pods := h.running(rs, 3)
+			h.deliver(h.scale("web", 2))
+			h.delete(pods[0]).answered(200)
+			h.breakConnection(objects.ServiceResource)
+			h.delete(pods[0]).answered(200)
+		}},
 		{name: "observes a create without an answer instead of another (lost-response)", want: notFailed, build: func(h *historyBuilder) {
 			withExcessObserved(h)
 		}},

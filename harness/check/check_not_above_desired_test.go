@@ -195,6 +195,25 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(lost.made)
 			succeed(h.create(rs))
 		}},
+		{name: "a broken connection may have lost the answer to a create (lost-response)", want: Pass, build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			h.createAll(rs, 2)
+			h.breakConnection(objects.ServiceResource)
+			succeed(h.create(rs))
+		}},
+		{name: "a broken connection may have lost the answer, but the process has observed the pods", want: Fail, evidence: "2 active pods in its cache", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			h.deliver(h.createAll(rs, 2)...)
+			h.breakConnection(objects.ServiceResource)
+			succeed(h.create(rs))
+		}},
+		{name: "the connection breaks long after the answers", want: Fail, evidence: "2 earlier creates not yet observed", build: func(h *historyBuilder) {
+			rs := deliveredReplicaSet(h, 2)
+			h.createAll(rs, 2)
+			h.wait(2 * time.Second)
+			h.breakConnection(objects.ServiceResource)
+			h.create(rs)
+		}},
 		{name: "another client creates pods of the owner", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 1)

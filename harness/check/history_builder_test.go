@@ -180,6 +180,14 @@ func (h *historyBuilder) watch(resource, query string) {
 	h.watches[resource] = step.request.ID
 }
 
+// breakConnection records that the connection of the process breaks, which ends its watch of the
+// resource. The process then lists and watches the resource again.
+func (h *historyBuilder) breakConnection(resource string) {
+	h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[resource], Subject: h.subject, Resource: resource, Broken: true}})
+	h.list(resource)
+	h.watch(resource, "")
+}
+
 // event records the delivery of a watch event to the process.
 func (h *historyBuilder) event(resource string, event history.EventType, o history.Object, initialEnd bool) {
 	h.append(history.Record{Delivery: &history.Delivery{

@@ -107,6 +107,7 @@ type Model struct {
 	seq              int64          // the sequence number of the current record
 	sent             *call          // the request that the current record contains; nil for a watch request
 	endedIdle        *process       // the process whose idle period ended with the request in sent
+	possiblyLost     []*call        // the creates and deletes of pods whose response a broken connection may have lost
 	answered         *answeredCall  // the request whose response the current record contains, with that response
 	changedOwners    []ownerChange  // the ReplicaSets and ReplicationControllers that changed in a process's caches, or whose pods did
 	events           []enqueueEvent // the work queue keys that the current record may have enqueued
@@ -198,6 +199,9 @@ type process struct {
 	// disconnectedAt is when a request of the process last got no response, or when a watch last
 	// ended. The connection may then have failed, and with it requests that did not reach the proxy.
 	disconnectedAt time.Duration
+	// successes contains the creates and deletes of pods that succeeded at most lag (1 s) before the
+	// last of them.
+	successes []answeredWrite
 	// prunedAt is when the model last removed pod states older than decisionWindowMax (90 s). The
 	// model also removes old states when the process is idle (sends nothing for a while). A busy
 	// process may never be idle.

@@ -34,6 +34,7 @@ func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.clockOf(m.processOf(r))
 	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died, m.delivered = nil, nil, nil, m.changedOwners[:0], nil, nil
+	m.possiblyLost = nil
 	m.events = m.events[:0]
 	m.committed.clearChanges()
 	switch {
@@ -54,6 +55,9 @@ func (m *Model) observe(r *history.Record) error {
 	case r.WatchClosed != nil:
 		if s := m.streams[r.WatchClosed.ID]; s != nil {
 			s.process.disconnectedAt = m.clockOf(s.process.name)
+			if r.WatchClosed.Broken {
+				m.possiblyLost = s.process.connectionBroke(s.process.disconnectedAt)
+			}
 		}
 		delete(m.streams, r.WatchClosed.ID)
 	case r.Process != nil:

@@ -434,6 +434,7 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 		delete(state.creates.inFlight, c.id)
 		if r.OK() && r.Object != nil {
 			state.recordCreated(c, r.Object, at)
+			state.process.recordSuccess(c, r.Object.UID, at)
 		}
 		if len(state.creates.inFlight) == 0 {
 			clear(state.observedBeforeAnswer)
@@ -447,6 +448,9 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 			state.statusBounds.deletesNotFound.add(at, 1)
 		}
 		state.statusBounds.recordCallResult(r.OK() || r.Code == http.StatusNotFound, state.process.view.atMostOneOwner(c.pod.UID), r, at)
+		if r.OK() {
+			state.process.recordSuccess(c, c.pod.UID, at)
+		}
 		switch p := state.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.Active:
 			state.deletes.addUnobserved(c.pod.UID, c)

@@ -258,6 +258,9 @@ type WatchClosed struct {
 	Subject  string `json:"subject"`
 	Resource string `json:"resource"`
 	Reason   string `json:"reason"` // why the stream ended, in words
+	// Broken is true if the connection of the controllers under test broke, or if they closed the
+	// watch. The proxy cannot tell these two apart. A broken connection breaks all requests on it.
+	Broken bool `json:"broken,omitempty"`
 }
 
 // Fault records that a fault was injected, fired, was healed or failed. A fault fires each time
