@@ -233,14 +233,9 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 		return nil, nil, fmt.Errorf("%s: cannot create the directory of the search: %w", f.runs.out, inputfile.Reason(err))
 	}
 	path := filepath.Join(f.runs.out, f.check+".jsonl")
-	known, err := inputfile.Read(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, nil, err
-	}
-	known = known[:bytes.LastIndexByte(known, '\n')+1] // drop a truncated last line; its run is repeated
-	journal, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	journal, known, err := outputfile.OpenJournal(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w; expected a file to which the search can write", path, inputfile.Reason(err))
+		return nil, nil, err
 	}
 	var lines io.Writer = journal
 	if f.journal != nil {
@@ -248,11 +243,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	}
 	search := fmt.Sprintf("%s %s %s %s %t", f.runs.subject, f.runs.nodeImage, f.check, f.issue, f.failure != nil)
 	p := &shrink.Prober{Search: search, Journal: lines, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
-	if err := errors.Join(journal.Truncate(int64(len(known))), p.Resume(bytes.NewReader(known))); err != nil {
+	if err := p.Resume(bytes.NewReader(known)); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s:%w", path, err), journal.Close())
-	}
-	if _, err := journal.Seek(0, 2); err != nil {
-		return nil, nil, errors.Join(err, journal.Close())
 	}
 	return p, func() { journal.Close() }, nil
 }

@@ -119,7 +119,10 @@ func open(o Options) (*search, error) {
 	text, err := inputfile.Read(s.planFile())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return s, s.openJournal(nil)
+		if err := os.Remove(s.resultsFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		return s, s.readResults()
 	case err != nil:
 		return nil, err
 	}
@@ -190,11 +193,16 @@ func (s *search) readRuns() error {
 		}
 		s.baseline = append(s.baseline, runs...)
 	}
-	lines, err := inputfile.Read(s.resultsFile())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	return s.readResults()
+}
+
+// readResults opens results.jsonl for further results, and sets s.results from its lines.
+func (s *search) readResults() error {
+	journal, lines, err := outputfile.OpenJournal(s.resultsFile())
+	if err != nil {
 		return err
 	}
-	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // drop a truncated last line; its run is repeated
+	s.journal = journal
 	number := 0
 	for line := range bytes.Lines(lines) {
 		number++
@@ -204,7 +212,7 @@ func (s *search) readRuns() error {
 		}
 		s.results[r.Trial] = r
 	}
-	return s.openJournal(lines)
+	return nil
 }
 
 // parseResult parses a line of results.jsonl.
@@ -226,21 +234,6 @@ func parseResult(line []byte) (result, error) {
 		return r, errors.New("field directory: found no value; expected the directory of the run")
 	}
 	return r, nil
-}
-
-// openJournal opens results.jsonl for appending results. It keeps the given complete lines, and
-// removes a truncated last line.
-func (s *search) openJournal(lines []byte) error {
-	journal, err := os.OpenFile(s.resultsFile(), os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	s.journal = journal
-	if err := journal.Truncate(int64(len(lines))); err != nil {
-		return err
-	}
-	_, err = journal.Seek(0, 2)
-	return err
 }
 
 // save writes plan.json, so that a later call of Run can continue an interrupted search.
