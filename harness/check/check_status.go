@@ -2,9 +2,12 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -39,19 +42,29 @@ var statusCheck = Check{
 // owner from the API server and writes the same status again.
 //
 // Known upstream issue namesake-status: a process reads a new owner from the API server. It then
-// writes the status of a cached owner with the same name to this new owner.
-type statusChecker struct{ findings }
+// writes the status of a cached owner with the same name to this new owner. The new owner may reach
+// the cache between the read and the write.
+type statusChecker struct {
+	findings
+	// written contains the UID of the owner in the last status write of each process, by the owner's
+	// name.
+	written map[*process]map[objectName]types.UID
+}
 
 func newStatusChecker(s Settings) Checker {
-	return &statusChecker{findings: findings{upstream: s.Upstream}}
+	return &statusChecker{findings: findings{upstream: s.Upstream}, written: map[*process]map[objectName]types.UID{}}
 }
 
 func (checker *statusChecker) Observe(m *Model, r *history.Record) {
+	if r.Process != nil {
+		maps.DeleteFunc(checker.written, func(p *process, _ map[objectName]types.UID) bool { return p.ended })
+	}
 	c := m.sent
 	if c == nil || c.verb != callStatus || c.ownerState == nil || r.Request.Subresource != "status" || r.Request.Object == nil {
 		return
 	}
 	state, o := c.ownerState, c.ownerState.owner()
+	continued := checker.continuesFormer(c.process, &r.Request.Object.Ref)
 	if c.writesOtherOwner(r.Request) {
 		checker.addKnownViolation(namesakeStatus, func() Evidence {
 			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote the status of this owner to another object with the same name, UID %s, which was never in the cache of the process",
@@ -66,7 +79,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	reported := c.reportedOwner(r.Request)
 	if reported == nil {
 		checker.checkTransitions(m, c, nil, written.Status.Conditions)
-		checker.checkLaterWrite(m, c, r.Request, written.Status.ObservedGeneration)
+		checker.checkLaterWrite(m, c, r.Request, written.Status.ObservedGeneration, continued)
 		return
 	}
 	counts, failing := &written.Status.OwnerStatus, written.Status.Failing()
@@ -108,17 +121,34 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 // version from the API server, but it has acted on the version in its cache.
 //
 // It skips an owner that has just appeared in the cache. The sync may have begun with an earlier owner
-// of the same name.
-func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Request, observed int64) {
+// of the same name. The parameter continued says that the process certainly wrote the status of an
+// earlier owner just before.
+func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Request, observed int64, continued bool) {
 	state := c.ownerState
 	newest := state.statusBounds.newestGeneration
 	if !state.synced || r.Object.UID != state.uid || observed <= newest || m.processTime <= state.statusBounds.firstCached+lag {
 		return
 	}
-	checker.addViolation(func() Evidence {
+	report := checker.addViolation
+	if continued {
+		report = func(evidence func() Evidence) { checker.addKnownViolation(namesakeStatus, evidence) }
+	}
+	report(func() Evidence {
 		return m.evidenceOf(state.ref(), fmt.Sprintf("%s: %s wrote status.observedGeneration %d", state.name(), c.process.name, observed),
 			fmt.Sprintf("at most %d, the newest generation that was in the cache of the process", newest))
 	})
+}
+
+// continuesFormer records a status write to an owner. It reports whether the last status write of the
+// process under this name was to another owner, which had this name before.
+func (checker *statusChecker) continuesFormer(p *process, owner *history.Ref) bool {
+	if checker.written[p] == nil {
+		checker.written[p] = map[objectName]types.UID{}
+	}
+	name := nameOf(*owner)
+	former := checker.written[p][name]
+	checker.written[p][name] = owner.UID
+	return former != "" && former != owner.UID
 }
 
 // checkTransitions reports a condition without lastTransitionTime. It also reports a condition whose

@@ -83,6 +83,26 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	})
 }
 
+// buildLateNamesakeStatus is like [buildNamesakeStatus], but the new ReplicaSet has been in the cache
+// for seconds. The sync began before the new ReplicaSet reached the cache.
+//
+// If conflict is true, the process first tries to write the status to the deleted ReplicaSet.
+func buildLateNamesakeStatus(h *historyBuilder, conflict bool) {
+	old := deliveredReplicaSet(h, 0)
+	h.deliver(h.scale("web", 0))
+	status := fields{"replicas": 0, "observedGeneration": 2}
+	anew := *old
+	anew.UID = "web-anew-uid"
+	h.deliverGone(h.commit(history.Deleted, *h.find("web")))
+	h.deliver(h.commit(history.Added, anew))
+	h.wait(3 * time.Second)
+	if conflict {
+		h.updateStatus(old, status).answered(409)
+	}
+	h.readLive(h.find("web"))
+	h.updateStatus(h.find("web"), status).answered(200)
+}
+
 // buildRecreatedDeployment builds a Deployment that is deleted and created again under the same
 // name. The cache still contains the ReplicaSet web-v1 of the deleted Deployment, which the
 // function returns. If removed is true, the API server has deleted this ReplicaSet.

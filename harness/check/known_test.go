@@ -179,6 +179,8 @@ func TestKnownIssues(t *testing.T) {
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
 		{"a status goes to a new object with the same name that was read live", func(h *historyBuilder) { buildNamesakeStatus(h, true, 1) }, namesakeStatus, "status"},
+		{"a status goes to a new object with the same name, long after that one was delivered", func(h *historyBuilder) { buildLateNamesakeStatus(h, true) }, namesakeStatus, "status"},
+		{"a status goes to a new object with the same name, without a conflict", func(h *historyBuilder) { buildLateNamesakeStatus(h, false) }, nil, "status"},
 		{"a status goes to a new object with the same name that was delivered, with wrong counts", func(h *historyBuilder) { buildNamesakeStatus(h, false, 2) }, nil, "status"},
 		{"the Deployment's own ReplicaSet has the name, and the cache still has the former one", func(h *historyBuilder) {
 			buildRecreatedDeployment(h, true)
