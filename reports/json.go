@@ -32,6 +32,7 @@ type jsonRun struct {
 	Size            int               `json:"size"`
 	Started         time.Time         `json:"started,omitzero"`
 	DurationSeconds float64           `json:"durationSeconds"`
+	StalledSeconds  float64           `json:"stalledSeconds,omitempty"`
 	VirtualTime     bool              `json:"virtualTime,omitempty"`
 	Versions        map[string]string `json:"versions"`
 	Verdict         check.Verdict     `json:"verdict"`
@@ -123,6 +124,7 @@ func (r *Run) json() jsonRun {
 		Size:              r.Size,
 		Started:           r.Started,
 		DurationSeconds:   r.Duration.Seconds(),
+		StalledSeconds:    r.Stalled.Seconds(),
 		VirtualTime:       r.VirtualTime,
 		Versions:          r.Versions,
 		Verdict:           r.Verdict,

@@ -129,8 +129,8 @@ func (r *jsonRun) checkContent() error {
 	if err := CheckVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
-	if longest := math.MaxInt64 / float64(time.Second); r.DurationSeconds < 0 || r.DurationSeconds >= longest {
-		return fmt.Errorf("durationSeconds: found %g; expected 0 to %.0f", r.DurationSeconds, longest)
+	if err := cmp.Or(checkSeconds("durationSeconds", r.DurationSeconds), checkSeconds("stalledSeconds", r.StalledSeconds)); err != nil {
+		return err
 	}
 	numbers := []number{{"size", r.Size}}
 	for i, fault := range r.Faults {
@@ -204,6 +204,19 @@ func CheckVerdict(v check.Verdict) error {
 	return nil
 }
 
+// checkSeconds returns an error if a field has a duration that is negative or too long.
+func checkSeconds(field string, seconds float64) error {
+	if longest := math.MaxInt64 / float64(time.Second); seconds < 0 || seconds >= longest {
+		return fmt.Errorf("%s: found %g; expected 0 to %.0f", field, seconds, longest)
+	}
+	return nil
+}
+
+// duration converts seconds to a duration, rounded to microseconds.
+func duration(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
+}
+
 // run converts a run that was read from verdicts.json, schema 1 or 2, to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
@@ -217,7 +230,8 @@ func (r *jsonRun) run() Run {
 		Size:              r.Size,
 		Started:           r.Started,
 		VirtualTime:       r.VirtualTime,
-		Duration:          time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
+		Duration:          duration(r.DurationSeconds),
+		Stalled:           duration(r.StalledSeconds),
 		Versions:          r.Versions,
 		Verdict:           currentVerdict(r.Verdict),
 		Reason:            r.Reason,

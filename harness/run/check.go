@@ -126,6 +126,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	var duration time.Duration
 	damaged := false // whether the history could not be read
 	used := map[permission]bool{}
+	stalls := stallTotals{}
 	results, activity, err := check.Run(settings, func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -133,6 +134,9 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 				if err = errors.Join(environment.sameRun(record.Start), sameScenario(spec, record)); err != nil {
 					yield(nil, fmt.Errorf("line %d: %w", record.Seq, err))
 					return
+				}
+				if record.Stall != nil {
+					stalls.add(record.Stall)
 				}
 				if record.Request != nil && len(environment.Rules) > 0 {
 					used[neededBy(record.Request)] = true
@@ -148,7 +152,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		err = fmt.Errorf("%s: %w", dir.history(), err)
 	}
 	summary := summarize(dir, spec, environment, results)
-	summary.Duration = duration
+	summary.Duration, summary.Stalled = duration, stalls.longest()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 		summary.Verdict, summary.Reason = check.Unknown, err.Error()

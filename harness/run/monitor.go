@@ -24,16 +24,14 @@ type monitor struct {
 	mu      sync.Mutex
 	changed chan struct{} // changed is closed and replaced after each record that can change the condition for which waitUntil waits
 	writes  int           // number of write requests of the controllers under test
-	// stalls contains the total time for which each replica got no CPU, by replica name. The name
-	// "" means gauntlet itself.
-	stalls map[string]time.Duration
+	stalls  stallTotals
 }
 
 // newMonitor returns a monitor for a run with the given controllers under test. Until the caller
 // sets the field ready, the monitor assumes that the replicas are ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	always := func() bool { return true }
-	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: always, watching: always, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
+	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: always, watching: always, changed: make(chan struct{}), stalls: stallTotals{}}
 }
 
 // observe updates the monitor from the next record of the history. If the record can change the
@@ -45,7 +43,7 @@ func (m *monitor) observe(r *history.Record) {
 	defer m.mu.Unlock()
 	switch {
 	case r.Stall != nil:
-		m.stalls[r.Stall.Process] += r.Stall.Duration
+		m.stalls.add(r.Stall)
 		return
 	case r.Request != nil && r.Request.IsWrite():
 		m.writes++
@@ -56,16 +54,26 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns for how long the run got no CPU since the history began. This is the total of the
-// stalls of gauntlet itself, plus the total of the replica that stalled longest. The method within
-// extends time limits by the result.
+// stalled returns for how long the run got no CPU since the history began. The method within extends
+// time limits by the result.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	longest := m.stalls[""]
-	for name, stalled := range m.stalls {
+	return m.stalls.longest()
+}
+
+// stallTotals contains the total time for which each replica got no CPU, by replica name. The name
+// "" means gauntlet itself.
+type stallTotals map[string]time.Duration
+
+func (totals stallTotals) add(s *history.Stall) { totals[s.Process] += s.Duration }
+
+// longest returns the total of gauntlet itself, plus the total of the replica that stalled longest.
+func (totals stallTotals) longest() time.Duration {
+	longest := totals[""]
+	for name, stalled := range totals {
 		if name != "" {
-			longest = max(longest, m.stalls[""]+stalled)
+			longest = max(longest, totals[""]+stalled)
 		}
 	}
 	return longest

@@ -134,7 +134,7 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 // learnFrom makes the runs without faults. If all of them completed, it writes what they have in
 // common (the baseline) to a file. The argument workload is the hash of the workload, which the
 // file then has. learnFrom returns exitFail if a check failed in a run, and exitPass otherwise.
-func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, workload string, parallel int) (int, error) {
+func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, workload string, parallel *campaign.Limit) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
 		attempts = append(attempts, discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, o) }))

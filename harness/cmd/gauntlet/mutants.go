@@ -248,7 +248,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		return nil, nil, &unfinishedError{err}
 	}
 	return &mutant.Trial{
-		Mutants: selected, Parallel: parallel, Now: time.Now,
+		Mutants: selected, Parallel: parallel.Current(), Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream && !f.virtual() {
 				return upstream, nil

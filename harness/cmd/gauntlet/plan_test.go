@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -227,7 +228,7 @@ func TestRunLines(t *testing.T) {
 	}
 	cmd.SetContext(t.Context())
 	o := run.Options{Scenario: scenario.New("x", "It cannot run."), Progress: func(string) {}}
-	_, err = runAll(cmd, asJSON, []run.Options{o}, 1, 1)
+	_, err = runAll(cmd, asJSON, []run.Options{o}, campaign.Fixed(1), 1)
 	if err == nil || out.Len() > 0 {
 		t.Errorf("error %v, standard output %q; want an error and no line, because the run did not start", err, out.String())
 	}

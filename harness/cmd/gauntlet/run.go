@@ -48,7 +48,7 @@ type runFlags struct {
 	auditDir    string // the directory of the API servers' audit logs; empty: no audit logs
 	nodeImage   string
 	existing    cluster.Existing // the cluster that the provider existing uses
-	parallel    int              // the maximum number of runs at the same time; 0: as many as cores and memory allow
+	parallel    int              // the maximum number of runs at the same time; 0: as many as cores, memory and load allow
 	attempts    int              // the maximum number of runs of a scenario
 	tier        tierFlag         // the built-in scenarios that run if the user names none
 	generated   generateFlags    // the flags for a scenario that a seed generates
@@ -165,7 +165,7 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress, only results, warnings and errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print also each step of the workload, and each fault and process that begins or ends")
 	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
-	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores and memory allow, but 1 on kind; an existing cluster allows only 1")
+	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores, memory and load allow, but 1 on kind; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	flags.StringVar(&f.auditDir, "audit-dir", "", "the `directory` in which the API server of each run writes all requests with their bodies and answers, as an audit log (default: no audit logs)")
 	nodeImageFlag(flags, &f.nodeImage)
@@ -596,21 +596,24 @@ func checkSeeds(first uint64, count int) error {
 
 // parallelRuns returns the maximum number of runs at the same time. It returns an error if
 // --parallel is out of range.
-func (f *runFlags) parallelRuns() (int, error) {
+func (f *runFlags) parallelRuns() (*campaign.Limit, error) {
 	if err := f.checkParallel(); err != nil || f.parallel > 0 {
-		return f.parallel, err
+		return campaign.Fixed(f.parallel), err
 	}
 	provider, err := providers.Named(f.provider)
-	if err != nil || !provider.Capabilities.Has(cluster.ParallelRuns) {
-		return 1, err
+	switch {
+	case err != nil || !provider.Capabilities.Has(cluster.ParallelRuns):
+		return campaign.Fixed(1), err
+	case provider.Capabilities.Has(cluster.VirtualTime): // runs in virtual time do not stall
+		return campaign.Fixed(min(campaign.DefaultParallel(), parallelMax)), nil
 	}
-	return min(campaign.DefaultParallel(), parallelMax), nil
+	return campaign.DefaultLimit(parallelMax), nil
 }
 
 // checkParallel returns an error if --parallel is out of range.
 func (f *runFlags) checkParallel() error {
 	if f.parallel < 0 || f.parallel > parallelMax {
-		return fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores and memory allow", f.parallel, parallelMax)
+		return fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores, memory and load allow", f.parallel, parallelMax)
 	}
 	return nil
 }
@@ -632,7 +635,7 @@ var errCannotStart = errors.New("a run could not start")
 //
 // In the formats JSON and YAML, runAll prints each run to standard output when the run ends, and
 // everything else to standard error.
-func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
+func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel *campaign.Limit, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
 	left := len(all) // the number of runs that have not ended
 	var attempts []campaign.Attempt

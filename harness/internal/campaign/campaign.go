@@ -25,8 +25,8 @@ type Options struct {
 	Series iter.Seq2[Attempt, error]
 	// Planned is the number of runs in Series, or 0 if the number is unknown.
 	Planned int
-	// Parallel is the maximum number of runs at the same time, at least 1.
-	Parallel int
+	// Parallel is the maximum number of runs at the same time.
+	Parallel *Limit
 	// Duration is the time from the call of Run after which no further run starts. The campaign
 	// still completes the runs in progress. With 0, the campaign ends at the end of Series.
 	Duration time.Duration

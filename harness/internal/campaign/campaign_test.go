@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := &fakeRuns{t: t, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), dir: t.TempDir(), outcome: test.outcome}
-			results, err := Run(t.Context(), Options{Series: g.series(7), Parallel: 1, Duration: 5 * time.Minute, Clock: g.clock})
+			results, err := Run(t.Context(), Options{Series: g.series(7), Parallel: Fixed(1), Duration: 5 * time.Minute, Clock: g.clock})
 			if got := errorText(err); got != test.wantErr {
 				t.Errorf("error %q, want %q", got, test.wantErr)
 			}
@@ -146,7 +146,7 @@ func TestRunInterrupted(t *testing.T) {
 						return nil, nil
 					},
 				),
-				Planned: test.planned, Parallel: 1, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+				Planned: test.planned, Parallel: Fixed(1), Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
 			})
 			if err != nil || results.Runs != test.wantRuns || len(results.Failed) != test.wantFailed || results.Interrupted != test.want {
 				t.Errorf("%+v, error %v; want %d runs, %d failed, %q", results, err, test.wantRuns, test.wantFailed, test.want)
@@ -174,7 +174,7 @@ func TestRunParallelOrder(t *testing.T) {
 			return &reports.Run{Seed: uint64(i), Verdict: check.Fail}, nil
 		})
 	}
-	results, err := Run(t.Context(), Options{Series: of(all...), Parallel: 3, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	results, err := Run(t.Context(), Options{Series: of(all...), Parallel: Fixed(3), Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	var seeds []uint64
 	for _, run := range results.Failed {
 		seeds = append(seeds, run.Seed)
@@ -203,7 +203,7 @@ func TestRunParallelStops(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			taken := 0
-			err := RunParallel(t.Context(), 1, test.series, func(int, *reports.Run, error) error {
+			err := RunParallel(t.Context(), Fixed(1), test.series, func(int, *reports.Run, error) error {
 				taken++
 				return test.take
 			})

@@ -12,7 +12,7 @@ import (
 // and the error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
-// RunParallel makes the runs of a series, several at the same time. The argument parallel is the
+// RunParallel makes the runs of a series, several at the same time. The argument limit is the
 // maximum number of runs at the same time.
 //
 // The argument take is a callback: RunParallel calls it after each run, and never concurrently. The
@@ -22,13 +22,14 @@ type Attempt func(ctx context.Context) (*reports.Run, error)
 // RunParallel returns the first error of the series or of take. After such an error, or after ctx
 // has ended, no further run starts. RunParallel then waits for the runs in progress. An attempt's
 // error does not end the series by itself: the callback take decides whether it does.
-func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
+func RunParallel(ctx context.Context, limit *Limit, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()
 	var (
 		inProgress sync.WaitGroup
-		slots      = make(chan struct{}, parallel)
-		mu         sync.Mutex // guards failed and the calls of take
+		mu         sync.Mutex // guards running, failed and the calls of take
+		running    int        // number of runs in progress
+		ended      = sync.NewCond(&mu)
 		failed     error
 	)
 	fail := func(err error) (stop bool) {
@@ -40,6 +41,9 @@ func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, er
 	begin := func(index int) (started bool) {
 		mu.Lock()
 		defer mu.Unlock()
+		for running >= limit.Current() { // take the next attempt only when it can start
+			ended.Wait()
+		}
 		if ctx.Err() != nil || failed != nil {
 			return false
 		}
@@ -47,18 +51,20 @@ func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, er
 		if !more || fail(err) {
 			return false
 		}
+		running++
+		end := limit.begin()
 		inProgress.Go(func() {
-			defer func() { <-slots }()
 			run, err := attempt(ctx)
 			mu.Lock()
 			defer mu.Unlock()
+			running--
+			end(run)
+			ended.Signal()
 			fail(take(index, run, err))
 		})
 		return true
 	}
-	slots <- struct{}{}
 	for index := 0; begin(index); index++ {
-		slots <- struct{}{} // take the next attempt only when there is a free slot
 	}
 	inProgress.Wait()
 	return failed

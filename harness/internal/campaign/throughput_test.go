@@ -47,7 +47,7 @@ func BenchmarkScenarios(b *testing.B) {
 					}
 				}
 			},
-			Parallel: campaign.DefaultParallel(),
+			Parallel: campaign.DefaultLimit(2 * runtime.NumCPU()),
 			Clock:    clock.RealClock{},
 		})
 		if err != nil {

@@ -56,8 +56,8 @@ type Options struct {
 	Directory string
 	// Baseline is the number of runs without faults that the search makes first. It is at least 1.
 	Baseline int
-	// Parallel is the maximum number of runs at the same time, at least 1.
-	Parallel int
+	// Parallel is the maximum number of runs at the same time.
+	Parallel *campaign.Limit
 	// Budget is the time from the call of Run after which the search starts no further trial. With
 	// 0, the search ends after the last pair of places.
 	Budget time.Duration

@@ -20,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -196,7 +197,7 @@ func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 func (f *fakeRuns) options(dir string) explore.Options {
 	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
 	return explore.Options{
-		Scenario: s, Subject: "fake", Provider: "virtual", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: 1,
+		Scenario: s, Subject: "fake", Provider: "virtual", Actions: []explore.Action{explore.Crash, explore.Lost}, Delay: explore.DefaultDelay, Directory: dir, Baseline: 2, Parallel: campaign.Fixed(1),
 		Clock: clock.RealClock{}, Start: f.start, Progress: func(string) {},
 	}
 }

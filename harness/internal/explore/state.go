@@ -330,7 +330,7 @@ func (s *search) estimate() string {
 	if s.ahead == 0 {
 		return ""
 	}
-	left := s.took / time.Duration(s.ran) * time.Duration(s.ahead) / time.Duration(s.Parallel)
+	left := s.took / time.Duration(s.ran) * time.Duration(s.ahead) / time.Duration(s.Parallel.Current())
 	text := fmt.Sprintf("; runs left: %d, about %s", s.ahead, left.Round(time.Second))
 	if s.Budget > 0 {
 		if budget := s.Budget - s.Clock.Since(s.began); budget < left {

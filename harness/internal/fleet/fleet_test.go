@@ -173,7 +173,7 @@ func checkMerged(t *testing.T, merged *Merged, store Store, c Campaign) {
 	for _, u := range c.units(c.Seeds) {
 		series = append(series, fakeRun(t, u))
 	}
-	want, err := campaign.Run(t.Context(), campaign.Options{Parallel: 1, Clock: clock.RealClock{}, Series: func(yield func(campaign.Attempt, error) bool) {
+	want, err := campaign.Run(t.Context(), campaign.Options{Parallel: campaign.Fixed(1), Clock: clock.RealClock{}, Series: func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range series {
 			if !yield(attempt, nil) {
 				return

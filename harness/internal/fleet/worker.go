@@ -167,7 +167,7 @@ func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int
 	failedStarts := 0
 	var missed []error // the errors of runs that could not start
 	series := w.series(ctx, units, killed)
-	err := campaign.RunParallel(ctx, 1, series, func(i int, run *reports.Run, err error) error {
+	err := campaign.RunParallel(ctx, campaign.Fixed(1), series, func(i int, run *reports.Run, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err() // the run was interrupted, so its verdict says nothing about the subject
