@@ -39,7 +39,9 @@ var noWritesWhenSettledCheck = Check{
 //
 // For lag (1 s) after convergence, or for half of Settings.Quiet if that is shorter, these
 // controllers may still finish their work in progress. A change of a pod in this time, such as its end,
-// begins the time again, but only once more. If another client changes an object later,
+// begins the time again, but only once more. A write that the subject had already decided on may also
+// change an object so that it is no longer converged. The run then waits for convergence again, and
+// the checker, too, but only once in a run. If another client changes an object later,
 // the checker does not report the writes after this change. The verdict is unknown instead.
 //
 // Without a contract, convergence only means that the controllers seem to be done. A controller may
@@ -61,8 +63,10 @@ type noWritesWhenSettledChecker struct {
 	// graceFrom is when the grace time began: when the run reported convergence, or when a pod last
 	// changed within the grace time.
 	graceFrom time.Duration
-	changed   *history.Ref // an object that another client changed after convergence; nil if there is none
-	reacted   bool         // true if the subject wrote after that change
+	// reconverges is true if a write in the grace time made an object differ from its converged state.
+	reconverges bool
+	changed     *history.Ref // an object that another client changed after convergence; nil if there is none
+	reacted     bool         // true if the subject wrote after that change
 
 	// refusals counts the refused requests of each process. It is empty if a controller under test
 	// has a contract.
@@ -103,9 +107,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case !checker.contract && checker.quiet && m.now-checker.since > checker.quietTime: // the run decided before that the subject was quiet
 	case !checker.quiet:
 	case m.now-checker.graceFrom-m.stalls.since(checker.graceFrom, machine, m.processOf(r)) <= checker.grace:
-		if r.Commit != nil && r.Commit.Type != history.Added && r.Commit.Object.Resource == objects.PodResource && m.now-checker.since <= checker.grace {
-			checker.graceFrom = m.now // the subject may still react, for example to the end of the pod
-		}
+		checker.observeGrace(m, r.Commit)
 	case r.Commit != nil && checker.refusals.writes.to(&r.Commit.Object.Ref): // the commit of a write of the subject
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
@@ -120,6 +122,19 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		} else {
 			checker.report(m, r.Request)
 		}
+	}
+}
+
+// observeGrace examines a commit in the grace time. The subject may still have to react to it.
+func (checker *noWritesWhenSettledChecker) observeGrace(m *Model, c *history.Commit) {
+	switch {
+	case c == nil || c.Type == history.Added:
+	case c.Object.Resource == objects.PodResource:
+		if m.now-checker.since <= checker.grace {
+			checker.graceFrom = m.now
+		}
+	case !checker.reconverges && m.committed.differs(c.Object.UID, m.start.Time.Add(m.now)):
+		checker.reconverges, checker.quiet = true, false
 	}
 }
 

@@ -45,6 +45,26 @@ func TestNoWritesWhenSettled(t *testing.T) {
 			h.writeStatus(rs).answered(200)
 			h.wait(2 * time.Second)
 		}},
+		{name: "a write that was in flight makes the owner pending again", want: Pass, build: func(h *historyBuilder) {
+			rs := quiet(h)
+			h.deliver(h.status("web", 0))
+			h.wait(1500 * time.Millisecond)
+			h.writeStatus(rs).answered(200)
+			h.deliver(h.status("web", 1))
+			h.phase(history.PhaseQuiet)
+			h.wait(2500 * time.Millisecond)
+		}},
+		{name: "a write makes the owner pending again twice", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+			rs := quiet(h)
+			for range 2 {
+				h.deliver(h.status("web", 0))
+				h.wait(1500 * time.Millisecond)
+				h.writeStatus(rs).answered(200)
+				h.deliver(h.status("web", 1))
+				h.phase(history.PhaseQuiet)
+			}
+			h.wait(2500 * time.Millisecond)
+		}},
 		{name: "a change during an earlier settle attempt is no excuse", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)

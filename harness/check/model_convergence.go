@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -38,6 +40,16 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 	}
+}
+
+// differs reports whether a ReplicaSet, ReplicationController or Deployment differs from its converged
+// state. The parameter now is the present time.
+func (state *objectSet) differs(uid types.UID, now time.Time) bool {
+	if o := state.owners[uid]; o != nil {
+		return len(state.pendingOwner(o, now)) > 0
+	}
+	d := state.deployments[uid]
+	return d != nil && len(state.pendingDeployment(d, now)) > 0
 }
 
 // pendingOwner returns how a ReplicaSet or ReplicationController (the owner), its pods and its

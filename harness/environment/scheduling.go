@@ -17,8 +17,8 @@ const (
 	// schedulingInterval is the time between two measurements of the threads' run-queue waits.
 	schedulingInterval = 500 * time.Millisecond
 	// schedulingMin is the minimum delay in one interval that schedulingDelays records as a stall. A
-	// stall is a time without CPU.
-	schedulingMin = 200 * time.Millisecond
+	// stall is a time without CPU. Shorter delays add up on a busy machine, so the minimum is low.
+	schedulingMin = 50 * time.Millisecond
 	// schedulingMax is the maximum duration of a recorded stall, a time without CPU. Several threads
 	// of a process may wait at the same time, so the sum of their delays may exceed the interval. The
 	// limit keeps the recorded stall below the interval.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,14 +25,17 @@ type monitor struct {
 	mu      sync.Mutex
 	changed chan struct{} // changed is closed and replaced after each record that can change the condition for which waitUntil waits
 	writes  int           // number of write requests of the controllers under test
-	stalls  stallTotals
+	// inFlight contains the name of the replica that sent each write without a response, by request
+	// ID. While there is such a write, the objects have not converged: it may change one of them.
+	inFlight map[uint64]string
+	stalls   stallTotals
 }
 
 // newMonitor returns a monitor for a run with the given controllers under test. Until the caller
 // sets the field ready, the monitor assumes that the replicas are ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	always := func() bool { return true }
-	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: always, watching: always, changed: make(chan struct{}), stalls: stallTotals{}}
+	return &monitor{settled: check.NewSettled(controllers...), endState: check.NewEndState(nil, 0), ready: always, watching: always, changed: make(chan struct{}), inFlight: map[uint64]string{}, stalls: stallTotals{}}
 }
 
 // observe updates the monitor from the next record of the history. If the record can change the
@@ -47,7 +51,12 @@ func (m *monitor) observe(r *history.Record) {
 		return
 	case r.Request != nil && r.Request.IsWrite():
 		m.writes++
-	case r.Response == nil && r.Process == nil && r.Commit == nil:
+		m.inFlight[r.Request.ID] = r.Request.Subject
+	case r.Response != nil:
+		delete(m.inFlight, r.Response.ID)
+	case r.Process != nil: // the process that began or ended awaits no response
+		maps.DeleteFunc(m.inFlight, func(_ uint64, replica string) bool { return replica == r.Process.Name })
+	case r.Commit == nil:
 		return
 	}
 	close(m.changed)
@@ -138,11 +147,18 @@ func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, m.converged)
 }
 
-// waitSettled waits until all recorded objects have converged, and then returns true. In a run with
-// a baseline, the objects must also be the same as in runs without faults. If ctx ends first,
-// waitSettled returns false.
+// waitSettled waits until all recorded objects have converged and no write is in flight, and then
+// returns true. In a run with a baseline, the objects must also be the same as in runs without
+// faults. If ctx ends first, waitSettled returns false.
 func (m *monitor) waitSettled(ctx context.Context) bool {
-	return m.waitUntil(ctx, func() bool { return m.converged() && m.endState.Reached() })
+	return m.waitUntil(ctx, func() bool { return m.allAnswered() && m.converged() && m.endState.Reached() })
+}
+
+// allAnswered reports whether each write of the controllers under test has a response.
+func (m *monitor) allAnswered() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.inFlight) == 0
 }
 
 // differsFromBaseline reports whether all recorded objects have converged, but are not the same as

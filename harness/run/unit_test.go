@@ -166,6 +166,33 @@ func TestMonitorQuiet(t *testing.T) {
 	}
 }
 
+// TestMonitorInFlight checks that a run is not settled while a write of a running replica has no
+// response.
+func TestMonitorInFlight(t *testing.T) {
+	for name, answer := range map[string]history.Record{
+		"a response":             {Response: &history.Response{ID: 7, Code: 200}},
+		"a failed request":       {Response: &history.Response{ID: 7}},
+		"the end of the process": {Process: &history.Process{Name: "subject-0", Event: history.ProcessDied}},
+		"the start of a new one": {Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMonitor()
+				m.observe(&history.Record{Request: &history.Request{ID: 7, Subject: "subject-0", Verb: "create", Resource: "pods"}})
+				start := time.Now()
+				time.AfterFunc(time.Second, func() {
+					m.observe(&history.Record{Response: &history.Response{ID: 8, Code: 200}})
+					m.observe(&history.Record{Process: &history.Process{Name: "subject-1", Event: history.ProcessDied}})
+				})
+				time.AfterFunc(2*time.Second, func() { m.observe(&answer) })
+				if settled, took := m.waitSettled(t.Context()), time.Since(start); !settled || took < 2*time.Second || took > 3*time.Second {
+					t.Errorf("settled %v after %s; want true after 2 s", settled, took)
+				}
+			})
+		})
+	}
+}
+
 // TestMonitorStill checks what interrupts the time in which the subject must be still. This is a write, a
 // closed watch, or a message that a fault holds.
 func TestMonitorStill(t *testing.T) {
