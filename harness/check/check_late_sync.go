@@ -107,9 +107,6 @@ func newLateSyncChecker(s Settings) Checker {
 }
 
 func (checker *lateSyncChecker) Observe(m *Model, r *history.Record) {
-	for _, kind := range checker.kinds {
-		kind.observe(m, r)
-	}
 	checker.failed.observe(m, r)
 	checker.observeEndpoints(m, r)
 	if processStarts(r) {

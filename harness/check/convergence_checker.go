@@ -65,9 +65,6 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 // Observe reads the next record of the history. When the run reports convergence (PhaseQuiet) or
 // ends (PhaseEnd), Observe tests whether all objects have converged.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
-	if checker.observe != nil {
-		checker.observe(m, r)
-	}
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
 		checker.settling, checker.settlingSince, checker.lastChange = true, m.now, recordTime{m.now, m.seq}

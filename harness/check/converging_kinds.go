@@ -23,9 +23,6 @@ type convergingKind struct {
 	// pending returns a reference to the object with this UID, and how the object differs from
 	// the converged state. An example of a difference is a wrong status.replicas.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe is called for each record. It updates data that knownIssue needs, such as counts of
-	// failed requests. The field may be nil.
-	observe func(m *Model, r *history.Record)
 	// knownIssue returns the known upstream issue that explains why an object has not converged. It
 	// returns nil if no issue explains this. The field itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
@@ -35,7 +32,6 @@ type convergingKind struct {
 
 // convergingOwners describes ReplicaSets and ReplicationControllers.
 func convergingOwners() convergingKind {
-	backingOff, deletes := newBackingOffKeys(), newOpenDeletes()
 	return convergingKind{
 		noneReason: "no ReplicaSet or ReplicationController existed at the end of the run",
 		changed: func(state *objectSet) bool {
@@ -55,15 +51,11 @@ func convergingOwners() convergingKind {
 			o := m.committed.owners[uid]
 			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))
 		},
-		observe: func(m *Model, r *history.Record) {
-			backingOff.observe(m, r)
-			deletes.observe(m, r)
-		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			switch {
-			case backingOff.waits(m, workQueueKey{uid: uid}):
+			case m.issues.backingOff.waits(m, workQueueKey{uid: uid}):
 				return longBackOff
-			case deletes.explains(m, uid):
+			case m.issues.deletes.explains(m, uid):
 				return deleteAfterOwnerChange
 			}
 			return nil
@@ -73,10 +65,6 @@ func convergingOwners() convergingKind {
 
 // convergingDeployments describes Deployments.
 func convergingDeployments() convergingKind {
-	abandoned := abandonedScaleDowns{}
-	collisions := falseCollisions{}
-	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
-	backingOff := newBackingOffKeys()
 	return convergingKind{
 		noneReason: "no Deployment existed at the end of the run",
 		changed: func(state *objectSet) bool {
@@ -92,37 +80,31 @@ func convergingDeployments() convergingKind {
 			d := m.committed.deployments[uid]
 			return &d.Ref, m.committed.pendingDeployment(d, m.start.Time.Add(m.now))
 		},
-		observe: func(m *Model, r *history.Record) {
-			abandoned.observe(m, r)
-			collisions.observe(m, r)
-			dropped.observe(m, r)
-			backingOff.observe(m, r)
-		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			key, d := workQueueKey{uid: uid}, m.committed.deployments[uid]
-			if collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
+			if m.issues.collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
 				return falseCollision
 			}
-			if known := m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key)); known != nil {
+			if known := m.committed.knownRolloutIssue(d, hasKey(m, m.issues.abandoned, key), m.issues.droppedDeployments.explains(m, key)); known != nil {
 				return known
 			}
 			// A ReplicaSet that has not converged, because its key waits for its retry, keeps the rollout
 			// from completing.
-			if dropped.waits(m, key) || slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
-				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && backingOff.waits(m, workQueueKey{uid: set.UID})
+			if m.issues.droppedDeployments.waits(m, key) || slices.ContainsFunc(m.committed.replicaSetsOf(d), func(set *objects.Owner) bool {
+				return len(m.committed.pendingOwner(set, m.start.Time.Add(m.now))) > 0 && m.issues.backingOff.waits(m, workQueueKey{uid: set.UID})
 			}) {
 				return longBackOff
 			}
 			return nil
 		},
-		waits: func(m *Model, uid types.UID) bool { return dropped.waits(m, workQueueKey{uid: uid}) },
+		waits: func(m *Model, uid types.UID) bool {
+			return m.issues.droppedDeployments.waits(m, workQueueKey{uid: uid})
+		},
 	}
 }
 
 // convergingServices describes Services with a selector, except those of type ExternalName.
 func convergingServices() convergingKind {
-	lostWrites, unnoticed, stale := lostEndpointsWrites{}, unnoticedEnds{}, newStaleEndpoints()
-	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return convergingKind{
 		noneReason: "no Service with a selector existed at the end of the run",
 		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
@@ -134,26 +116,20 @@ func convergingServices() convergingKind {
 			s := m.committed.services[uid]
 			return &s.Ref, m.committed.pendingService(s)
 		},
-		observe: func(m *Model, r *history.Record) {
-			lostWrites.observe(m, r)
-			dropped.observe(m, r)
-			stale.observe(m, r)
-			unnoticed.observe(m, r)
-		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			s := m.committed.services[uid]
 			key := workQueueKey{service: nameOf(s.Ref)}
 			switch {
-			case hasKey(m, lostWrites, key):
+			case hasKey(m, m.issues.lostWrites, key):
 				return lostEndpoints
-			case dropped.explains(m, key):
+			case m.issues.droppedServices.explains(m, key):
 				return droppedKey
-			case dropped.waits(m, key):
+			case m.issues.droppedServices.waits(m, key):
 				return longBackOff
-			case unnoticed.explains(m, s):
+			case m.issues.unnoticed.explains(m, s):
 				return unnoticedEnd
 			}
-			return stale.knownIssue(m, key)
+			return m.issues.stale.knownIssue(m, key)
 		},
 	}
 }

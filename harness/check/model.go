@@ -85,7 +85,8 @@ type Model struct {
 	calls     map[uint64]*call        // requests in flight, by request ID
 	streams   map[uint64]*watchStream // open watches, and lists without a recorded response, by request ID
 
-	committed *objectSet // the latest version of each object in etcd
+	committed *objectSet    // the latest version of each object in etcd
+	issues    *issueTracker // the known upstream issues that may keep objects from converging
 	start     history.Start
 	phase     history.PhaseName // the current phase of the run, such as settle
 

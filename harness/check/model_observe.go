@@ -25,6 +25,7 @@ func newModel(setting Settings) *Model {
 		stalls:    stalls{total: map[string]time.Duration{}},
 		clocks:    map[string]time.Duration{},
 		committed: committed,
+		issues:    newIssueTracker(tested),
 	}
 }
 
