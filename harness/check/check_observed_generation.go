@@ -88,9 +88,11 @@ type cachedGeneration struct {
 // each condition.
 type generations struct {
 	Status struct {
-		ObservedGeneration observedGeneration
-		Conditions         []struct{ ObservedGeneration observedGeneration }
-	}
+		ObservedGeneration observedGeneration `json:"observedGeneration"`
+		Conditions         []struct {
+			ObservedGeneration observedGeneration `json:"observedGeneration"`
+		} `json:"conditions"`
+	} `json:"status"`
 }
 
 // observedGeneration is the value of a field observedGeneration. Some kinds, such as Rollout of

@@ -72,7 +72,9 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		})
 		return
 	}
-	var written struct{ Status objects.OwnerStatusBody } // the checker needs no other field
+	var written struct { // the checker needs no other field
+		Status objects.OwnerStatusBody `json:"status"`
+	}
 	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
 	}

@@ -76,13 +76,19 @@ type DeploymentStatus struct {
 }
 
 // Condition is a condition in the status of an object.
-type Condition struct{ Type, Status, Reason string }
+//
+// Its fields have JSON names, because the decoder finds a field without one more slowly.
+type Condition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+}
 
 // ConditionWithTime is a condition with its lastUpdateTime and lastTransitionTime.
 type ConditionWithTime struct {
 	Condition
-	LastUpdateTime     time.Time
-	LastTransitionTime time.Time
+	LastUpdateTime     time.Time `json:"lastUpdateTime"`
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
 // IsReplicaFailure reports whether the condition is ReplicaFailure=True.

@@ -147,7 +147,7 @@ func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" +
 // the API. Unlike OwnerStatus, it also has the conditions.
 type OwnerStatusBody struct {
 	OwnerStatus
-	Conditions []ConditionWithTime
+	Conditions []ConditionWithTime `json:"conditions"`
 }
 
 // Failing reports whether the status has the condition ReplicaFailure=True.
@@ -169,12 +169,12 @@ func (s *OwnerStatusBody) FailureReason() string {
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	var body struct {
 		Spec struct {
-			Replicas        *int
-			MinReadySeconds int
-			Selector        json.RawMessage
-			Template        json.RawMessage
-		}
-		Status OwnerStatusBody
+			Replicas        *int            `json:"replicas"`
+			MinReadySeconds int             `json:"minReadySeconds"`
+			Selector        json.RawMessage `json:"selector"`
+			Template        json.RawMessage `json:"template"`
+		} `json:"spec"`
+		Status OwnerStatusBody `json:"status"`
 	}
 	if err := Unmarshal(o.Body, &body); err != nil {
 		return nil, err

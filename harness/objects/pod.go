@@ -68,15 +68,20 @@ func (p *Pod) Orphan() bool { return p.Controller.UID == "" }
 
 func decodePod(o *history.Object) (*Pod, error) {
 	var body struct {
-		Spec   struct{ NodeName string }
+		Spec struct {
+			NodeName string `json:"nodeName"`
+		} `json:"spec"`
 		Status struct {
-			Phase      string
+			Phase      string `json:"phase"`
 			Conditions []struct {
-				Type, Status       string
-				LastTransitionTime time.Time
-			}
-			ContainerStatuses []struct{ RestartCount int }
-		}
+				Type               string    `json:"type"`
+				Status             string    `json:"status"`
+				LastTransitionTime time.Time `json:"lastTransitionTime"`
+			} `json:"conditions"`
+			ContainerStatuses []struct {
+				RestartCount int `json:"restartCount"`
+			} `json:"containerStatuses"`
+		} `json:"status"`
 	}
 	if err := Unmarshal(o.Body, &body); err != nil {
 		return nil, err
