@@ -61,6 +61,8 @@ var (
 	unknownPattern = regexp.MustCompile(`unknown field "(?:[^"]*\.)?([^".]+)"`)
 	// linePattern matches the beginning of the errors of YAML packages. The group is the line.
 	linePattern = regexp.MustCompile(`^(?:error parsing, )?line (\d+): `)
+	// conflictPattern matches the first line of a merge conflict in git.
+	conflictPattern = regexp.MustCompile(`(?m)^<<<<<<< `)
 	// packagePattern matches what errors say about their package.
 	packagePattern = regexp.MustCompile(`(^|\s)(?:(?:error unmarshaling JSON|error converting YAML to JSON|while decoding JSON|json parse error|couldn't get version/kind|json|jsontext|yaml)(?:: unmarshal errors)?:\s+)+`)
 )
@@ -113,6 +115,9 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 	reason = JSONReason(err)
 	if len(bytes.TrimSpace(text)) == 0 {
 		return path, "found an empty file"
+	}
+	if at := conflictPattern.FindIndex(text); at != nil {
+		return pointTo(path, text, at[0]), "found a marker of a merge conflict in git; resolve the conflict first"
 	}
 	if match := linePattern.FindStringSubmatch(reason); match != nil {
 		return path + ":" + match[1], strings.TrimPrefix(reason, match[0])

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -32,4 +34,28 @@ func BuiltinByResource(group, resource string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+// ServedVersions returns the versions with which API servers serve a built-in kind, if they do not serve the given
+// one. An example is apps/v1 for a StatefulSet of apps/v1beta1. Without such a version, the result is empty.
+//
+// Once a kind has a stable version, API servers serve no earlier version of the kind. They serve no kinds of the
+// group extensions.
+func ServedVersions(gvk schema.GroupVersionKind) []string {
+	if !scheme.Scheme.Recognizes(gvk) || isStable(gvk.Version) && gvk.Group != "extensions" {
+		return nil
+	}
+	var served []string
+	for known := range scheme.Scheme.AllKnownTypes() {
+		if known.Kind == gvk.Kind && isStable(known.Version) && (known.Group == gvk.Group || gvk.Group == "extensions") {
+			served = append(served, known.GroupVersion().String())
+		}
+	}
+	slices.Sort(served)
+	return served
+}
+
+// isStable reports whether a version is neither alpha nor beta, such as v1.
+func isStable(version string) bool {
+	return !strings.Contains(version, "alpha") && !strings.Contains(version, "beta") && version != runtime.APIVersionInternal
 }

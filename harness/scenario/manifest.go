@@ -284,6 +284,8 @@ func (v *validator) builtin(path string, kind kube.Kind) {
 		return
 	}
 	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s", version, nearest.List(versions, "or"))
+	served := kube.ServedVersions(kind.GVK())
+	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, because API servers no longer serve this version", version, kind.Name, nearest.List(served, "or"))
 	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind", "found %.60q; expected a kind that %s has%s",
 		kind.Name, version, similar(kind.Name, sortedKeys(scheme.Scheme.KnownTypes(version))))
 }

@@ -199,7 +199,7 @@ func (d *Definition) command(values Values) (args, env []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		value, err := expand(d.Env[name], values)
 		if err != nil {
-			return nil, nil, &FieldError{"env", fmt.Errorf("%s: %w", name, err)}
+			return nil, nil, &FieldError{"env." + name, err}
 		}
 		env = append(env, name+"="+value)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,17 +13,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // process says how a Deployment runs the program with the controllers. The program runs in the
 // container that [managerOf] returns. The arguments and environment variables are templates; see
 // [subject.Definition].
 type process struct {
-	found     bool     // there is a Deployment
-	args      []string // without the expansion of $(NAME)
-	variables []corev1.EnvVar
-	sources   []corev1.EnvFromSource
-	namespace string
+	found bool // there is a Deployment
+	// deployment is the place of the Deployment in the manifests, for errors.
+	deployment string
+	args       []string // without the expansion of $(NAME)
+	variables  []corev1.EnvVar
+	sources    []corev1.EnvFromSource
+	namespace  string
 	// ports has the ports of the container, by name.
 	ports map[string]int
 	// secret is the name of the Secret with the serving certificate. It is empty if the Deployment
@@ -45,8 +50,7 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if o.GetAPIVersion() != "apps/v1" {
 		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
 	}
-	// A field without a similar one may be newer than this client.
-	if err := checkFields(o, &d); err != nil && strings.Contains(err.Error(), "did you mean") {
+	if err := checkSimilarFields(o, &d); err != nil {
 		return process{}, err
 	}
 	if err := checkName(o); d.Name != "" && err != nil {
@@ -60,13 +64,8 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	for _, port := range container.Ports {
 		p.ports[port.Name] = int(port.ContainerPort)
 	}
-	for _, mount := range container.VolumeMounts {
-		if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
-			return p, fmt.Errorf("container %s: found a mount of the volume %.80q; expected a volume of spec.template.spec.volumes", container.Name, mount.Name)
-		}
-		if !path.IsAbs(mount.MountPath) {
-			return p, fmt.Errorf("container %s: found the mountPath %.80q; expected an absolute path", container.Name, mount.MountPath)
-		}
+	if err := checkPod(container, d.Spec.Template.Spec.Volumes); err != nil {
+		return p, err
 	}
 	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
 	for _, m := range p.mounts {
@@ -75,17 +74,60 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 			p.certificates = append(p.certificates, m.MountPath)
 		}
 	}
-	for i, variable := range container.Env {
-		if variable.Name == "" {
-			return p, fmt.Errorf("container %s: env[%d]: found no name; expected the name of an environment variable", container.Name, i)
-		}
-		if ref := variable.ValueFrom; ref != nil && ref.FieldRef != nil && !podFields.MatchString(ref.FieldRef.FieldPath) {
-			return p, fmt.Errorf("container %s: env[%d].valueFrom.fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", container.Name, i, ref.FieldRef.FieldPath)
-		}
-	}
 	p.variables, p.sources = container.Env, container.EnvFrom
 	p.args = slices.Concat(container.Command[min(1, len(container.Command)):], container.Args)
 	return p, nil
+}
+
+// checkPod returns an error about the volumes, mounts or environment variables of the container. The API server
+// would refuse them.
+func checkPod(container corev1.Container, volumes []corev1.Volume) error {
+	for i, volume := range volumes {
+		if sources := sourcesOf(volume.VolumeSource); len(sources) > 1 {
+			return fmt.Errorf("spec.template.spec.volumes[%d]: found %s; expected one of them", i, nearest.List(sources, "and"))
+		}
+	}
+	for _, mount := range container.VolumeMounts {
+		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
+			return fmt.Errorf("container %s: found a mount of the volume %.80q; expected a volume of spec.template.spec.volumes", container.Name, mount.Name)
+		}
+		if !path.IsAbs(mount.MountPath) || path.Clean(mount.MountPath) == "/" {
+			return fmt.Errorf("container %s: found the mountPath %.80q; expected an absolute path other than /", container.Name, mount.MountPath)
+		}
+	}
+	for i, variable := range container.Env {
+		at := fmt.Sprintf("container %s: env[%d]", container.Name, i)
+		if variable.Name == "" {
+			return fmt.Errorf("%s: found no name; expected the name of an environment variable", at)
+		}
+		if variable.ValueFrom == nil {
+			continue
+		}
+		sources := sourcesOf(*variable.ValueFrom)
+		if variable.Value != "" {
+			sources = append(sources, "value")
+		}
+		if len(sources) != 1 {
+			return fmt.Errorf("%s: found %s; expected value, or one source in valueFrom", at, cmp.Or(nearest.List(sources, "and"), "an empty valueFrom"))
+		}
+		if field := variable.ValueFrom.FieldRef; field != nil && !podFields.MatchString(field.FieldPath) {
+			return fmt.Errorf("%s.valueFrom.fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", at, field.FieldPath)
+		}
+	}
+	return nil
+}
+
+// sourcesOf returns the names of the fields that are set in a Go struct of pointers, such as the source of a volume.
+func sourcesOf(source any) []string {
+	var names []string
+	value := reflect.ValueOf(source)
+	for i := range value.NumField() {
+		if !value.Field(i).IsNil() {
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // inCertificates replaces each given directory in an argument or environment variable by a

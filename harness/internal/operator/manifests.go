@@ -70,10 +70,14 @@ func readManifests(dir, path string) ([]manifest, error) {
 	}
 	var objects []manifest
 	for _, entry := range entries {
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) || !entry.Type().IsRegular() {
+		file := filepath.Join(path, entry.Name())
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
 			continue
 		}
-		read, err := readManifest(filepath.Join(path, entry.Name()))
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			continue
+		}
+		read, err := readManifest(file)
 		if err != nil {
 			return nil, err
 		}
@@ -222,6 +226,9 @@ func readManifest(path string) ([]manifest, error) {
 	}
 }
 
+// wrongSeparator matches a line that looks like the separator of documents, but has further text.
+var wrongSeparator = regexp.MustCompile(`(?m)^---[ \t]*[^#\s].*$`)
+
 // documents returns a function that decodes the next document of a YAML or JSON file. At the end, the
 // function returns [io.EOF].
 func documents(content []byte) func(into *map[string]any) error {
@@ -236,6 +243,9 @@ func documents(content []byte) func(into *map[string]any) error {
 	return func(into *map[string]any) error {
 		document, err := reader.Read()
 		if err != nil {
+			if at := wrongSeparator.FindIndex(content); at != nil && !errors.Is(err, io.EOF) {
+				return fmt.Errorf("line %d: found a line that begins with ---; expected only ---, which begins the next document", bytes.Count(content[:at[0]], []byte("\n"))+1)
+			}
 			return err
 		}
 		if start := bytes.Index(content[end:], document); start > 0 { // so that errors have the line of the file

@@ -47,6 +47,11 @@ type objects struct {
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(manifests []manifest) (*objects, error) {
 	sorted := &objects{places: map[string]string{}}
+	for _, o := range manifests {
+		if o.GetName() == "" && o.GetGenerateName() == "" {
+			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
+		}
+	}
 	bound, err := boundRoles(manifests)
 	if err != nil {
 		return nil, err
@@ -55,15 +60,12 @@ func sort(manifests []manifest) (*objects, error) {
 		return nil, err
 	}
 	for _, o := range manifests {
-		if o.GetName() == "" && o.GetGenerateName() == "" {
-			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
-		}
 		key := subject.ObjectKey(o.Unstructured)
 		if first, twice := sorted.places[key]; twice && o.GetName() != "" {
 			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
 		sorted.places[key] = o.place
-		if err := sorted.add(o.Unstructured, bound); err != nil {
+		if err := sorted.add(o, bound); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -92,7 +94,7 @@ func bindsOtherAccounts(binding manifest, manifests []manifest) bool {
 		}
 	}
 	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-	return len(accounts) > 0 && !slices.ContainsFunc(subjects, func(s any) bool {
+	return len(accounts) > 0 && len(subjects) > 0 && !slices.ContainsFunc(subjects, func(s any) bool {
 		fields, _ := s.(map[string]any)
 		name, _ := fields["name"].(string)
 		return slices.Contains(accounts, name)
@@ -102,11 +104,13 @@ func bindsOtherAccounts(binding manifest, manifests []manifest) bool {
 // add adds one object of the manifests to the fields of s. For an object that a run does not use,
 // it adds only the kind of the object to s.ignored. It uses the rules of a role only if a role
 // binding names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
-func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
+func (s *objects) add(m manifest, bound map[string]bool) error {
+	o := m.Unstructured
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && !s.found:
 		var err error
 		s.process, err = processOf(o)
+		s.deployment = fmt.Sprintf("%s: Deployment %s", m.place, o.GetName())
 		return err
 	case kind == "CustomResourceDefinition":
 		defined, err := kindOf(o)
@@ -210,42 +214,6 @@ func addAggregated(bound map[string]bool, aggregate *unstructured.Unstructured, 
 		}
 	}
 	return nil
-}
-
-// kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
-// result has the storage version.
-func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error) {
-	if version := definition.GetAPIVersion(); version != "apiextensions.k8s.io/v1" {
-		return scenario.ExternalKind{}, fmt.Errorf("apiVersion: found %.80q; expected apiextensions.k8s.io/v1", version)
-	}
-	var read struct {
-		Spec struct {
-			Group string `json:"group"`
-			Scope string `json:"scope"`
-			Names struct {
-				Kind   string `json:"kind"`
-				Plural string `json:"plural"`
-			} `json:"names"`
-			Versions []struct {
-				Name    string `json:"name"`
-				Storage bool   `json:"storage"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := decode(definition, &read); err != nil {
-		return scenario.ExternalKind{}, err
-	}
-	spec := read.Spec
-	kind := scenario.ExternalKind{Kind: spec.Names.Kind, Plural: spec.Names.Plural, ClusterScoped: spec.Scope == "Cluster"}
-	for _, version := range spec.Versions {
-		if version.Storage {
-			kind.APIVersion = spec.Group + "/" + version.Name
-		}
-	}
-	if kind.APIVersion == "" || kind.Kind == "" || kind.Plural == "" {
-		return kind, fmt.Errorf("found kind %q, plural %q and stored version %q; expected spec.names.kind, spec.names.plural and a version with storage: true", kind.Kind, kind.Plural, kind.APIVersion)
-	}
-	return kind, nil
 }
 
 // operator returns a description of the controllers and kinds of the program under test. The

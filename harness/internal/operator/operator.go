@@ -181,7 +181,7 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 	target, err := subject.Operator(definition)
 	if field := new(subject.FieldError); errors.As(err, &field) {
 		if d.fromDeployment(field.Path) {
-			return nil, d.document.Errorf("subject.manifests", "the Deployment: %s: %w", field.Path, field.Err)
+			return nil, d.document.Errorf("subject.manifests", "%s: %s: %w", deployed.deployment, field.Path, field.Err)
 		}
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
@@ -195,7 +195,9 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 // fromDeployment reports whether the value at a path of [subject.Definition], such as args[0], comes from the
 // Deployment in the manifests.
 func (d *subjectFile) fromDeployment(path string) bool {
-	return strings.HasPrefix(path, "volumes") || strings.HasPrefix(path, "args") && d.Subject.Args == nil
+	name, isVariable := strings.CutPrefix(path, "env.")
+	_, set := d.Subject.Env[name]
+	return strings.HasPrefix(path, "volumes") || strings.HasPrefix(path, "args") && d.Subject.Args == nil || isVariable && !set
 }
 
 // validate returns an error for each field whose value Kubernetes or the kernel would refuse.

@@ -11,7 +11,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -19,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // checkManifest returns an error about an object of [installed] that the API server would refuse. Otherwise,
@@ -35,6 +34,9 @@ func checkManifest(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || !slices.Contains(installed, o.GetKind()) { // a name may be missing or generated
 		return nil
 	}
+	if served := kube.ServedVersions(o.GroupVersionKind()); served != nil {
+		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, because API servers no longer serve this version", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"))
+	}
 	if err := validate(o); err != nil {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -44,14 +46,12 @@ func checkManifest(o *unstructured.Unstructured) error {
 // validate returns an error about a field of an object. It accepts each object of a group or version that
 // gauntlet does not know.
 func validate(o *unstructured.Unstructured) error {
-	var typed any = &metav1.PartialObjectMetadata{}
-	definition := o.GetAPIVersion() == "apiextensions.k8s.io/v1" && o.GetKind() == "CustomResourceDefinition"
-	if !definition {
-		known, err := scheme.Scheme.New(o.GroupVersionKind())
-		if err != nil {
-			return nil
-		}
-		typed = known
+	if isDefinition(o) {
+		return checkDefinition(o)
+	}
+	typed, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err != nil {
+		return nil
 	}
 	if err := checkBase64(o); err != nil {
 		return err
@@ -59,10 +59,8 @@ func validate(o *unstructured.Unstructured) error {
 	if err := decode(withoutBundles(o), typed); err != nil {
 		return err
 	}
-	if !definition { // newer versions of Kubernetes have further fields of schemas
-		if err := checkFields(o, typed); err != nil {
-			return err
-		}
+	if err := checkFields(o, typed); err != nil {
+		return err
 	}
 	if err := checkName(o); err != nil {
 		return err
@@ -80,9 +78,6 @@ func validate(o *unstructured.Unstructured) error {
 				return err
 			}
 		}
-	}
-	if definition {
-		return checkDefinition(o)
 	}
 	return nil
 }
@@ -133,6 +128,15 @@ func checkFields(o *unstructured.Unstructured, typed any) error {
 		return strict.Errors()[0]
 	}
 	return fmt.Errorf("unknown field %s%s", path, inputfile.SimilarField(typed, path))
+}
+
+// checkSimilarFields returns an error as [checkFields] does, but only for a field with a similar name. Any other
+// field may be newer than this client.
+func checkSimilarFields(o *unstructured.Unstructured, typed any) error {
+	if err := checkFields(o, typed); err != nil && strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	return nil
 }
 
 // checkBase64 returns an error if a value of a Secret or ConfigMap is not base64. The errors of package
@@ -187,94 +191,6 @@ func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admiss
 		return fmt.Errorf("webhooks[%d].sideEffects: found %.60q; expected %s", i, string(*effects), nearest.List(known, "or"))
 	case len(versions) == 0:
 		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found nothing; expected a list with v1", i)
-	}
-	return nil
-}
-
-// checkDefinition returns an error about the name, the scope, the versions or a schema of a CustomResourceDefinition.
-func checkDefinition(o *unstructured.Unstructured) error {
-	text := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, fields...)...)
-		return value
-	}
-	plural, group, scope := text("names", "plural"), text("group"), text("scope")
-	if want := plural + "." + group; plural != "" && group != "" && o.GetName() != want {
-		return fmt.Errorf("metadata.name: found %.80q; expected %s, which is spec.names.plural and spec.group", o.GetName(), want)
-	}
-	if scope != "Namespaced" && scope != "Cluster" {
-		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", scope)
-	}
-	if kind := text("names", "kind"); kind != "" && !scenario.IsKindName(kind) {
-		return fmt.Errorf("spec.names.kind: found %.80q; expected letters and digits that begin with an upper-case letter, such as Notebook", kind)
-	}
-	if webhook, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "conversion", "webhook"); webhook == nil && text("conversion", "strategy") == "Webhook" {
-		return errors.New("spec.conversion.webhook: found nothing; expected the webhook of the strategy Webhook, or the strategy None")
-	}
-	if invalid := validation.IsDNS1123Subdomain(group); len(invalid) > 0 {
-		return fmt.Errorf("spec.group: found %.80q; expected the domain of a group, such as example.com", group)
-	}
-	found, exists, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
-	versions, ok := found.([]any)
-	if exists && !ok {
-		return errors.New("spec.versions: found no list; expected a list of versions")
-	}
-	served := func(version any) bool {
-		fields, _ := version.(map[string]any)
-		return fields["served"] == true
-	}
-	if !slices.ContainsFunc(versions, served) {
-		return errors.New("spec.versions: found no version with served: true; expected at least one, because no client can read or write the kind otherwise")
-	}
-	for i, version := range versions {
-		fields, _ := version.(map[string]any)
-		if name, _ := fields["name"].(string); name != "" && len(validation.IsDNS1035Label(name)) > 0 {
-			return fmt.Errorf("spec.versions[%d].name: found %.80q; expected lower-case letters, digits and - that begin with a letter, such as v1", i, name)
-		}
-		at := fmt.Sprintf("spec.versions[%d].schema", i)
-		container, _ := fields["schema"].(map[string]any)
-		schema, ok := container["openAPIV3Schema"].(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s.openAPIV3Schema: found nothing; expected a schema%s", at, unknownFields(container))
-		}
-		if err := checkSchema(at+".openAPIV3Schema", schema); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unknownFields returns a text about the fields beside a missing openAPIV3Schema, or "" without such
-// fields. The only field with a meaning there is openAPIV3Schema.
-func unknownFields(container map[string]any) string {
-	if len(container) == 0 {
-		return ""
-	}
-	return "; the fields there are unknown: " + strings.Join(slices.Sorted(maps.Keys(container)), ", ")
-}
-
-// schemaTypes are the types that a schema of a CustomResourceDefinition may name.
-var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "string"}
-
-// checkSchema returns an error if a schema has an unknown type. It also examines the schemas of fields
-// and items.
-func checkSchema(at string, schema map[string]any) error {
-	if found, _ := schema["type"].(string); found != "" && !slices.Contains(schemaTypes, found) {
-		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, found, nearest.List(schemaTypes, "or"), nearest.Suggestion(found, schemaTypes))
-	}
-	properties, _ := schema["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if property, ok := properties[name].(map[string]any); ok {
-			if err := checkSchema(at+".properties."+name, property); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range []string{"items", "additionalProperties"} {
-		if inner, ok := schema[name].(map[string]any); ok {
-			if err := checkSchema(at+"."+name, inner); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

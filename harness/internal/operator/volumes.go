@@ -58,6 +58,9 @@ func (m volumeMount) optional() bool {
 // volumes that a pod would need.
 func (s *objects) volumes(files map[string]string) (volumes []subject.Volume, missing []string) {
 	for _, m := range s.mounts {
+		if m.SubPathExpr != "" {
+			missing = append(missing, fmt.Sprintf("%s at %s", m.Name, m.MountPath))
+		}
 		if m.SubPathExpr != "" || m.hasCertificates() && m.SubPath != "" {
 			continue
 		}
@@ -67,7 +70,14 @@ func (s *objects) volumes(files map[string]string) (volumes []subject.Volume, mi
 				continue
 			}
 		} else if !v.Certificates {
-			v.Files, v.File = s.filesOf(m.volume), m.SubPath
+			var absent []string
+			v.Files, absent = s.filesOf(m.volume)
+			v.File = m.SubPath
+			for _, key := range absent {
+				if !m.optional() {
+					missing = append(missing, fmt.Sprintf("%s at %s (key %s)", m.Name, m.MountPath, key))
+				}
+			}
 			if _, ok := v.Files[v.File]; v.Files == nil || v.File != "" && !ok {
 				if !m.optional() { // the manifests do not contain the ConfigMap, Secret or file
 					missing = append(missing, fmt.Sprintf("%s at %s", m.Name, m.MountPath))
@@ -92,8 +102,9 @@ func (s *objects) servesCertificates(m volumeMount) bool {
 }
 
 // filesOf returns the files of a volume that is a ConfigMap or a Secret in the manifests. They are
-// templates. For all other volumes, it returns nil.
-func (s *objects) filesOf(volume corev1.Volume) map[string]string {
+// templates. For all other volumes, it returns nil. The result absent has the keys of the volume that
+// the object lacks.
+func (s *objects) filesOf(volume corev1.Volume) (files map[string]string, absent []string) {
 	var data map[string]string
 	var items []corev1.KeyToPath
 	switch {
@@ -103,9 +114,14 @@ func (s *objects) filesOf(volume corev1.Volume) map[string]string {
 		data, items = s.dataOf("Secret", volume.Secret.SecretName), volume.Secret.Items
 	}
 	if data == nil {
-		return nil
+		return nil, nil
 	}
-	files := map[string]string{}
+	for _, item := range items {
+		if _, ok := data[item.Key]; !ok {
+			absent = append(absent, item.Key)
+		}
+	}
+	files = map[string]string{}
 	for key, content := range data {
 		name := key
 		if i := slices.IndexFunc(items, func(item corev1.KeyToPath) bool { return item.Key == key }); i >= 0 {
@@ -117,7 +133,7 @@ func (s *objects) filesOf(volume corev1.Volume) map[string]string {
 			files[name] = templateOf(content)
 		}
 	}
-	return files
+	return files, absent
 }
 
 // dataOf returns the data of a ConfigMap or Secret in the manifests, in the namespace of the Deployment. The

@@ -1,0 +1,224 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// definition has the fields of a CustomResourceDefinition of the version v1. A schema has no Go type here, because
+// newer versions of Kubernetes add fields to schemas.
+type definition struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind       string   `json:"kind"`
+			ListKind   string   `json:"listKind"`
+			Plural     string   `json:"plural"`
+			Singular   string   `json:"singular"`
+			ShortNames []string `json:"shortNames"`
+			Categories []string `json:"categories"`
+		} `json:"names"`
+		Versions   []definitionVersion `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+			Webhook  *struct {
+				ClientConfig             map[string]any `json:"clientConfig"`
+				ConversionReviewVersions []string       `json:"conversionReviewVersions"`
+			} `json:"webhook"`
+		} `json:"conversion"`
+		PreserveUnknownFields bool `json:"preserveUnknownFields"`
+	} `json:"spec"`
+	Status map[string]any `json:"status"`
+}
+
+// definitionVersion is a version of a [definition].
+type definitionVersion struct {
+	Name         string         `json:"name"`
+	Served       bool           `json:"served"`
+	Storage      bool           `json:"storage"`
+	Schema       map[string]any `json:"schema"`
+	Subresources struct {
+		Status map[string]any `json:"status"`
+		Scale  *struct {
+			SpecReplicasPath   string `json:"specReplicasPath"`
+			StatusReplicasPath string `json:"statusReplicasPath"`
+			LabelSelectorPath  string `json:"labelSelectorPath"`
+		} `json:"scale"`
+	} `json:"subresources"`
+	Deprecated               bool             `json:"deprecated"`
+	DeprecationWarning       string           `json:"deprecationWarning"`
+	AdditionalPrinterColumns []map[string]any `json:"additionalPrinterColumns"`
+	SelectableFields         []map[string]any `json:"selectableFields"`
+}
+
+// isDefinition reports whether an object is a CustomResourceDefinition of the version that [definition] describes.
+func isDefinition(o *unstructured.Unstructured) bool {
+	return o.GetAPIVersion() == "apiextensions.k8s.io/v1" && o.GetKind() == "CustomResourceDefinition"
+}
+
+// kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
+// result has the storage version.
+func kindOf(o *unstructured.Unstructured) (scenario.ExternalKind, error) {
+	if !isDefinition(o) {
+		return scenario.ExternalKind{}, fmt.Errorf("apiVersion: found %.80q; expected apiextensions.k8s.io/v1", o.GetAPIVersion())
+	}
+	var d definition
+	if err := decode(o, &d); err != nil {
+		return scenario.ExternalKind{}, err
+	}
+	kind := scenario.ExternalKind{Kind: d.Spec.Names.Kind, Plural: d.Spec.Names.Plural, ClusterScoped: d.Spec.Scope == "Cluster"}
+	for _, version := range d.Spec.Versions {
+		if version.Storage {
+			kind.APIVersion = d.Spec.Group + "/" + version.Name
+		}
+	}
+	if kind.APIVersion == "" || kind.Kind == "" || kind.Plural == "" {
+		return kind, fmt.Errorf("found kind %q, plural %q and stored version %q; expected spec.names.kind, spec.names.plural and a version with storage: true", kind.Kind, kind.Plural, kind.APIVersion)
+	}
+	return kind, nil
+}
+
+// checkDefinition returns an error about a field of a CustomResourceDefinition that the API server would refuse.
+func checkDefinition(o *unstructured.Unstructured) error {
+	var d definition
+	if err := decode(o, &d); err != nil {
+		return err
+	}
+	if err := checkSimilarFields(o, &d); err != nil {
+		return err
+	}
+	if err := checkName(o); err != nil {
+		return err
+	}
+	if err := d.checkNames(); err != nil {
+		return err
+	}
+	if d.Spec.Conversion.Webhook == nil && d.Spec.Conversion.Strategy == "Webhook" {
+		return errors.New("spec.conversion.webhook: found nothing; expected the webhook of the strategy Webhook, or the strategy None")
+	}
+	return d.checkVersions()
+}
+
+// checkNames returns an error about the group, the names or the scope of the kind.
+func (d *definition) checkNames() error {
+	spec := d.Spec
+	_, approved := d.Annotations["api-approved.kubernetes.io"]
+	switch {
+	case len(validation.IsDNS1123Subdomain(spec.Group)) > 0:
+		return fmt.Errorf("spec.group: found %.80q; expected the domain of a group, such as example.com", spec.Group)
+	case len(scheme.Scheme.PrioritizedVersionsForGroup(spec.Group)) > 0:
+		return fmt.Errorf("spec.group: found %.80q, a group of Kubernetes; expected a group of your own, such as example.com", spec.Group)
+	case !approved && (strings.HasSuffix("."+spec.Group, ".k8s.io") || strings.HasSuffix("."+spec.Group, ".kubernetes.io")):
+		return fmt.Errorf("spec.group: found %.80q, which needs the annotation api-approved.kubernetes.io; expected a group of your own, such as example.com", spec.Group)
+	case spec.Names.Kind != "" && !scenario.IsKindName(spec.Names.Kind):
+		return fmt.Errorf("spec.names.kind: found %.80q; expected letters and digits that begin with an upper-case letter, such as Notebook", spec.Names.Kind)
+	case len(validation.IsDNS1035Label(spec.Names.Plural)) > 0:
+		return fmt.Errorf("spec.names.plural: found %.80q; expected lower-case letters, digits and - that begin with a letter, such as notebooks", spec.Names.Plural)
+	case d.Name != spec.Names.Plural+"."+spec.Group:
+		return fmt.Errorf("metadata.name: found %.80q; expected %s.%s, which is spec.names.plural and spec.group", d.Name, spec.Names.Plural, spec.Group)
+	case spec.Scope != "Namespaced" && spec.Scope != "Cluster":
+		return fmt.Errorf("spec.scope: found %.60q; expected Namespaced or Cluster", spec.Scope)
+	}
+	return nil
+}
+
+// checkVersions returns an error about the versions of the kind, and their schemas.
+func (d *definition) checkVersions() error {
+	versions := d.Spec.Versions
+	if !slices.ContainsFunc(versions, func(v definitionVersion) bool { return v.Served }) {
+		return errors.New("spec.versions: found no version with served: true; expected at least one, because no client can read or write the kind otherwise")
+	}
+	stored := ""
+	for i, version := range versions {
+		at := fmt.Sprintf("spec.versions[%d]", i)
+		if len(validation.IsDNS1035Label(version.Name)) > 0 {
+			return fmt.Errorf("%s.name: found %.80q; expected lower-case letters, digits and - that begin with a letter, such as v1", at, version.Name)
+		}
+		if first := slices.IndexFunc(versions, func(v definitionVersion) bool { return v.Name == version.Name }); first < i {
+			return fmt.Errorf("%s.name: found %s twice; expected each version once", at, version.Name)
+		}
+		if version.Storage && stored != "" {
+			return fmt.Errorf("%s.storage: found true, as for the version %s; expected one version with storage: true", at, stored)
+		}
+		if version.Storage {
+			stored = version.Name
+		}
+		schema, ok := version.Schema["openAPIV3Schema"].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s.schema.openAPIV3Schema: found nothing; expected a schema%s", at, unknownFields(version.Schema))
+		}
+		if schema["type"] != "object" {
+			return fmt.Errorf("%s.schema.openAPIV3Schema.type: found %s; expected object", at, found(schema["type"]))
+		}
+		if err := checkSchema(at+".schema.openAPIV3Schema", schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found returns a value of a manifest as text, and "nothing" for a missing one.
+func found(value any) string {
+	if value == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%.60v", value)
+}
+
+// unknownFields returns a text about the fields beside a missing openAPIV3Schema, or "" without such
+// fields. The only field with a meaning there is openAPIV3Schema.
+func unknownFields(container map[string]any) string {
+	if len(container) == 0 {
+		return ""
+	}
+	return "; the fields there are unknown: " + strings.Join(slices.Sorted(maps.Keys(container)), ", ")
+}
+
+// schemaTypes are the types that a schema of a CustomResourceDefinition may name.
+var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "string"}
+
+// checkSchema returns an error if a schema has no type, an unknown one, or no items. It also examines the schemas
+// of fields and items.
+func checkSchema(at string, schema map[string]any) error {
+	found, _ := schema["type"].(string)
+	switch {
+	case found == "" && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true:
+		return fmt.Errorf("%s.type: found nothing; expected %s", at, nearest.List(schemaTypes, "or"))
+	case found == "array" && schema["items"] == nil:
+		return fmt.Errorf("%s.items: found nothing; expected the schema of the items", at)
+	}
+	if found != "" && !slices.Contains(schemaTypes, found) {
+		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, found, nearest.List(schemaTypes, "or"), nearest.Suggestion(found, schemaTypes))
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if property, ok := properties[name].(map[string]any); ok {
+			if err := checkSchema(at+".properties."+name, property); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties"} {
+		if inner, ok := schema[name].(map[string]any); ok {
+			if err := checkSchema(at+"."+name, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
