@@ -16,7 +16,7 @@ var ResourceBounds = "one of " + strings.Join(Resources, ", ")
 // workload creates.
 func Resource(params Params, value string) error {
 	known := params.Resources()
-	if hint := scenario.UnknownResourceHint(value); hint != "" && !slices.Contains(known, value) {
+	if hint := scenario.UnknownResourceHint(value, known); hint != "" && !slices.Contains(known, value) {
 		return params.Errorf("resource", "unknown value %q; expected one of %s%s%s", value, strings.Join(known, ", "), hint, nearest.Suggestion(value, known))
 	}
 	return OneOf(params, "resource", value, known)

@@ -31,7 +31,7 @@ var (
 	// pointerPattern matches the same error of go-json-experiment, such as "json: cannot unmarshal
 	// JSON number 1e30 into Go int within "/at"". That package says "unable to" in place of "cannot"
 	// in some processes. The groups are the value, the Go type, and the place.
-	pointerPattern = regexp.MustCompile(`(?s)(?:cannot|unable to) unmarshal (?:JSON )?(.+?) into Go (struct \{.*\}|\S+)(?: within "([^"]*)")?.*`)
+	pointerPattern = regexp.MustCompile(`(?s)(?:cannot|unable to) unmarshal (?:JSON )?(.+?) into Go (struct \{.*\}|\S+(?: \{\})?)(?: within "([^"]*)")?.*`)
 	// timePattern matches the error of package time. The group is the text that was found.
 	timePattern = regexp.MustCompile(`parsing time ("(?:[^"\\]|\\.)*")`)
 	// mapKeyPattern matches the error of a YAML package about a key that is a list or a mapping.

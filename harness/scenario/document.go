@@ -43,7 +43,7 @@ func (d Document) Errorf(path, format string, args ...any) error {
 // field operator of the document. It describes controllers under test that are not part of
 // Kubernetes.
 func (d Document) CheckOperator(o *Operator) error {
-	v := &validator{scenario: &Scenario{source: d.source, Operator: o}}
+	v := &validator{scenario: &Scenario{source: d.source, Operator: o}, elsewhere: "one of a CustomResourceDefinition in subject.manifests, "}
 	v.operator(o)
 	return JoinErrors(v.errs...)
 }

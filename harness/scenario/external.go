@@ -59,6 +59,8 @@ type ExternalKind struct {
 	// ClusterScoped is true if the objects of the kind have no namespace. It has an effect only
 	// together with plural.
 	ClusterScoped bool `yaml:"clusterScoped,omitempty"`
+
+	schema fieldSchema // see SetSchema
 }
 
 // New returns a scenario without faults whose workload is executed by a Go program, such as a
@@ -162,7 +164,7 @@ func (v *validator) externalKindName(path, found string) {
 	if !known {
 		v.unknown = append(v.unknown, found)
 	}
-	v.check(known, path, "found %.60q; expected a kind of operator.kinds, or one that `gauntlet list kinds` prints%s", found, v.similarExternalKind(found))
+	v.check(known, path, "found %.60q; expected a kind of operator.kinds, %sor one that `gauntlet list kinds` prints%s", found, v.elsewhere, v.similarExternalKind(found))
 }
 
 // similarExternalKind returns the suggestion of a known kind whose name is similar.

@@ -86,7 +86,8 @@ func (v *validator) existing() {
 	}
 }
 
-// conditions reports an error for each await of a condition with a wrong status, such as Maybe. A custom resource may have conditions of any form.
+// conditions reports an error for each await of a condition with a wrong status, such as Maybe. It also does so for a
+// field that the object cannot have. A custom resource may have conditions of any form.
 func (v *validator) conditions() {
 	expected := []string{"True", "False", "Unknown"}
 	for i := range v.scenario.Workload {
@@ -98,12 +99,44 @@ func (v *validator) conditions() {
 		if target, ok := v.scenario.Workload[i].Target(); kind == "" && ok {
 			kind = target.Kind
 		}
+		condition, err := await.Until.FieldCondition()
+		if err == nil && condition.JSONPath != "" {
+			err := checkJSONPath(condition.JSONPath, v.objectSchema(kind))
+			v.check(err == nil, stepPath(i)+".await.until", "found %q for a %s: %w", string(await.Until), kind, err)
+		}
 		if _, builtIn := kube.Named(string(kind)); !builtIn {
 			continue
 		}
-		condition, err := await.Until.FieldCondition()
 		known := slices.ContainsFunc(expected, func(status string) bool { return strings.EqualFold(status, condition.Status) })
 		v.check(err != nil || condition.Type == "" || known, stepPath(i)+".await.until", "found the status %.60q; expected %s", condition.Status, nearest.List(expected, "or"))
+	}
+}
+
+// paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
+// has no pods until a step resumes it. There is no error if a fault may resume it.
+func (v *validator) paused() {
+	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
+		return
+	}
+	paused := map[string]bool{} // the names of the Deployments that were created with paused: true
+	for i := range v.scenario.Workload {
+		step := &v.scenario.Workload[i]
+		switch op := step.Operation.(type) {
+		case *Create:
+			if op.Kind == Deployment {
+				paused[op.Name] = op.Paused && op.Replicas != nil && *op.Replicas > 0
+			}
+		case *Resume:
+			delete(paused, op.Name)
+		case *Scale:
+			paused[op.Name] = paused[op.Name] && *op.Replicas > 0
+		case *Patch:
+			delete(paused, op.Name) // the patch may resume the Deployment
+		}
+		if await := step.Await; await != nil && await.Kind == Deployment {
+			met := !slices.Contains([]Until{Scaled, Ready, Available, Complete}, await.Until) || !paused[await.Name]
+			v.check(met, stepPath(i)+".await.until", "found %s, but Deployment %s was created with paused: true, so it has no pods; add a resume step before this await", await.Until, await.Name)
+		}
 	}
 }
 

@@ -155,6 +155,7 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	}
 	v.specReplicas(path+".spec.replicas", kind, found)
 	v.fieldTypes(path, kind, found)
+	v.schemaFields(path, kind, found)
 }
 
 // status records an error for a merge patch of a status that no object of the kind can have. The argument
@@ -167,6 +168,7 @@ func (v *validator) status(path string, name Kind, found Fields) {
 		v.check(has, path+".status", "found a %s, which has no status; expected a kind with a status", name)
 	}
 	v.fieldTypes(path, name, Fields{"status": map[string]any(found)})
+	v.schemaFields(path, name, Fields{"status": map[string]any(found)})
 }
 
 // newObject returns an empty object of a kind of Kubernetes. It returns nil for other kinds.
@@ -329,8 +331,12 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind), likely...)
 	if row.effect != creates || v.kindsFixed {
 		_, known := kube.Named(string(target.Kind))
+		suggestion := similarKind(string(target.Kind), likely)
+		if suggestion == "" && row.generic && !v.kindsFixed {
+			suggestion = ", or a kind in the field operator.kinds of the scenario"
+		}
 		v.check(v.anyKind || v.invalid("operator.kinds") || hasKind(v.kinds, target.Kind) || row.kubernetes && known, path+".kind", "found %q; expected %s%s",
-			string(target.Kind), nearest.List(expected, "or"), similarKind(string(target.Kind), likely))
+			string(target.Kind), nearest.List(expected, "or"), suggestion)
 	}
 	v.check(target.Name != "", path+".name", "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Subdomain(target.Name)) == 0, path+".name",

@@ -17,10 +17,10 @@ var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delet
 // [Scenario.Resources] and [Params.Resources].
 var Resources = kube.Resources()
 
-// UnknownResourceHint returns a part of an error message, after the list of known resources. It
-// returns "" if the given name has no API group, and so cannot be that of a custom resource.
-func UnknownResourceHint(resource string) string {
-	if !strings.Contains(resource, ".") {
+// UnknownResourceHint returns a part of an error message about an unknown resource, after the list of known ones. It
+// returns "" if a known resource is similar and the given name has no API group, as that of a custom resource has.
+func UnknownResourceHint(resource string, known []string) string {
+	if resource == "" || !strings.Contains(resource, ".") && similar(resource, known) != "" {
 		return ""
 	}
 	return ", or the resource of a kind in the field operator.kinds of the scenario"

@@ -111,7 +111,13 @@ type Scale struct {
 
 func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target, *s.Replicas) }
 
-func (s *Scale) validate(v *validator, path string) { v.replicas(path+".replicas", s.Replicas) }
+func (s *Scale) validate(v *validator, path string) {
+	v.replicas(path+".replicas", s.Replicas)
+	if schema := v.objectSchema(s.Kind); schema != nil && !v.invalid(path) {
+		err := checkJSONPath("{.spec.replicas}", schema)
+		v.check(err == nil, path+".kind", "found %s, which has no field spec.replicas; expected a kind with this field", s.Kind)
+	}
+}
 
 // Delete deletes an object. If a create step with count created several pods, it deletes all of
 // these pods.

@@ -51,6 +51,7 @@ func (s *Scenario) CheckReachable() error {
 	v.published()
 	v.existing()
 	v.conditions()
+	v.paused()
 	return JoinErrors(v.errs...)
 }
 

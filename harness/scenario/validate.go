@@ -52,6 +52,8 @@ type validator struct {
 	// as of user-edit. A create step with a manifest in this parameter must have a kind that is
 	// in the list kinds above.
 	kindsFixed bool
+	// elsewhere says in errors where else than in operator.kinds a kind may be. It is empty for a scenario.
+	elsewhere string
 	// anyKind is true while the validator checks the steps in a parameter of a fault outside of
 	// a scenario. These steps may use any kind that needs a manifest, because no workload is
 	// known.
@@ -158,7 +160,7 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 
 // resource records an error about the field at path if its value is not a known resource.
 func (v *validator) resource(path, found string) {
-	hint := UnknownResourceHint(found)
+	hint := UnknownResourceHint(found, v.resources)
 	if hint != "" && v.invalid("operator.kinds") {
 		return // the resource may be that of an invalid kind
 	}

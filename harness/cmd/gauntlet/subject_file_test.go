@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -26,7 +27,7 @@ workload: [create: {kind: Widget, apiVersion: example.com/v1, name: one, manifes
 		t.Fatal(err)
 	}
 	want := &scenario.Operator{Kinds: append(operator.Kinds, scenario.ExternalKind{APIVersion: "v1", Kind: "Secret"}), Controllers: operator.Controllers}
-	if diff := cmp.Diff(want, s.Operator); diff != "" {
+	if diff := cmp.Diff(want, s.Operator, cmpopts.IgnoreUnexported(scenario.ExternalKind{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := s.Marshal(); err != nil {

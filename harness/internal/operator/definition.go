@@ -84,6 +84,8 @@ func kindOf(o *unstructured.Unstructured) (scenario.ExternalKind, error) {
 	kind := scenario.ExternalKind{Kind: d.Spec.Names.Kind, Plural: d.Spec.Names.Plural, ClusterScoped: d.Spec.Scope == "Cluster"}
 	for _, version := range d.Spec.Versions {
 		if version.Storage {
+			schema, _ := version.Schema["openAPIV3Schema"].(map[string]any)
+			kind.SetSchema(schema)
 			kind.APIVersion = d.Spec.Group + "/" + version.Name
 		}
 	}

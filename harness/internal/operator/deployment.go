@@ -117,7 +117,7 @@ func checkPod(container corev1.Container, volumes []corev1.Volume) error {
 	return nil
 }
 
-// sourcesOf returns the names of the fields that are set in a Go struct of pointers, such as the source of a volume.
+// sourcesOf returns the names of the fields that are not nil in a struct.
 func sourcesOf(source any) []string {
 	var names []string
 	value := reflect.ValueOf(source)

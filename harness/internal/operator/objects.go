@@ -231,9 +231,13 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	}
 	written := s.written()
 	for _, kind := range slices.Concat(s.kinds, written) {
-		same := func(k scenario.ExternalKind) bool { return k.Kind == kind.Kind }
-		if _, known := kube.Named(kind.Kind); !known && !slices.ContainsFunc(o.Kinds, same) {
-			o.Kinds = append(o.Kinds, kind)
+		i := slices.IndexFunc(o.Kinds, func(k scenario.ExternalKind) bool { return k.Kind == kind.Kind })
+		switch _, known := kube.Named(kind.Kind); {
+		case i >= 0 && o.Kinds[i].APIVersion == kind.APIVersion:
+			o.Kinds = slices.Clone(o.Kinds)
+			o.Kinds[i].CopySchema(kind)
+		case i < 0 && !known:
+			o.Kinds = append(slices.Clip(o.Kinds), kind)
 		}
 	}
 	if len(o.Controllers) > 0 {

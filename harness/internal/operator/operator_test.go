@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -120,7 +121,7 @@ func TestLoad(t *testing.T) {
 		}, loaded.Scenario.Controllers},
 		{"all permissions", false, definition.GrantsAll()},
 	} {
-		if diff := cmp.Diff(test.want, test.got); diff != "" {
+		if diff := cmp.Diff(test.want, test.got, cmpopts.IgnoreUnexported(scenario.ExternalKind{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
 		}
 	}

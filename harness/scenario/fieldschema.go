@@ -1,0 +1,232 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// fieldSchema is a part of the schema in a CustomResourceDefinition, as the field openAPIV3Schema has it. The schema nil
+// permits every value.
+type fieldSchema map[string]any
+
+// SetSchema sets the schema with which gauntlet checks the fields of manifests, patches and awaits. It is that of a
+// CustomResourceDefinition, in the field openAPIV3Schema.
+func (k *ExternalKind) SetSchema(openAPIV3Schema map[string]any) { k.schema = openAPIV3Schema }
+
+// CopySchema sets the schema of another kind; see [ExternalKind.SetSchema].
+func (k *ExternalKind) CopySchema(from ExternalKind) { k.schema = from.schema }
+
+// schemaOf returns the schema of a kind in the field operator, or nil if it is not known.
+func (v *validator) schemaOf(kind Kind) fieldSchema {
+	if v.scenario.Operator == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == string(kind) })
+	if i < 0 {
+		return nil
+	}
+	return v.scenario.Operator.Kinds[i].schema
+}
+
+// property returns the schema of a field. The result ok is false if an object cannot have the field.
+func (s fieldSchema) property(name string) (of fieldSchema, ok bool) {
+	properties, _ := s["properties"].(map[string]any)
+	if property, ok := properties[name].(map[string]any); ok {
+		return property, true
+	}
+	if embedded := s["x-kubernetes-embedded-resource"] == true; embedded && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+		return nil, true
+	}
+	additional, has := s["additionalProperties"].(map[string]any)
+	return additional, s == nil || has || s["additionalProperties"] == true || s["x-kubernetes-preserve-unknown-fields"] == true
+}
+
+// items returns the schema of the items of a list.
+func (s fieldSchema) items() fieldSchema {
+	items, _ := s["items"].(map[string]any)
+	return items
+}
+
+// names returns the names of the fields of an object.
+func (s fieldSchema) names() []string {
+	properties, _ := s["properties"].(map[string]any)
+	return sortedKeys(properties)
+}
+
+// schemaFields records an error for each field or value that the schema of a kind does not permit. The API server
+// refuses such an object.
+func (v *validator) schemaFields(path string, kind Kind, found Fields) {
+	schema := v.schemaOf(kind)
+	if schema == nil || v.invalid(path) {
+		return
+	}
+	fields := found.Copy()
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		delete(fields, name)
+	}
+	v.schemaValue(path, kind, schema, fields)
+}
+
+// schemaValue records the errors about a value of an object, and about the values inside.
+func (v *validator) schemaValue(path string, kind Kind, schema fieldSchema, value any) {
+	if value == nil || schema == nil { // a merge patch removes a field with null
+		return
+	}
+	if expected := schema.expected(value); expected != "" {
+		v.check(false, path, "found %s; expected %s, as in the CustomResourceDefinition of %s", encodeJSON(value).describe(), expected, kind)
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(value) {
+			of, ok := schema.property(name)
+			v.check(ok, join(path, name), "found the field %.60s, which the CustomResourceDefinition of %s does not have%s", name, kind, nearest.Suggestion(name, schema.names()))
+			v.schemaValue(join(path, name), kind, of, value[name])
+		}
+	case []any:
+		for i, item := range value {
+			v.schemaValue(fmt.Sprintf("%s[%d]", path, i), kind, schema.items(), item)
+		}
+	case string:
+		known := schema.values()
+		v.check(known == nil || slices.Contains(known, value), path, "found %.60q; expected %s, as in the CustomResourceDefinition of %s", value, nearest.List(known, "or"), kind)
+	}
+}
+
+// values returns the texts that a field may have, or nil if it may have any text.
+func (s fieldSchema) values() []string {
+	known, _ := s["enum"].([]any)
+	var all []string
+	for _, value := range known {
+		all = append(all, fmt.Sprint(value))
+	}
+	return all
+}
+
+// expected returns a text for the values of the schema's type, or "" if the given value has this type.
+func (s fieldSchema) expected(value any) string {
+	_, isMap := value.(map[string]any)
+	_, isList := value.([]any)
+	_, isText := value.(string)
+	_, isBool := value.(bool)
+	_, isWhole := value.(int64)
+	number, isNumber := value.(float64)
+	isWhole = isWhole || isNumber && number == float64(int64(number))
+	name, _ := s["type"].(string)
+	if s["x-kubernetes-int-or-string"] == true {
+		name = "int-or-string"
+	}
+	for _, known := range []struct {
+		name, text string
+		valid      bool
+	}{
+		{"object", "a mapping", isMap},
+		{"array", "a list", isList},
+		{"string", "a text in quotes", isText},
+		{"boolean", "true or false", isBool},
+		{"integer", "a whole number", isWhole},
+		{"number", "a number", isWhole || isNumber},
+		{"int-or-string", "a whole number or a text", isWhole || isText},
+	} {
+		if known.name == name && !known.valid {
+			return known.text
+		}
+	}
+	return ""
+}
+
+// typeSchema returns the schema of the values that a Go type decodes. The depth limits recursive types.
+func typeSchema(t reflect.Type, depth int) fieldSchema {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if depth == 0 || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		properties := map[string]any{}
+		for _, field := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+				properties[name] = map[string]any(typeSchema(field.Type, depth-1))
+			}
+		}
+		return fieldSchema{"type": "object", "properties": properties}
+	case reflect.Map:
+		return fieldSchema{"type": "object", "additionalProperties": map[string]any(typeSchema(t.Elem(), depth-1))}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return fieldSchema{"type": "string"}
+		}
+		return fieldSchema{"type": "array", "items": map[string]any(typeSchema(t.Elem(), depth-1))}
+	}
+	return fieldSchema{"type": "scalar"} // the type of a number or text does not matter to a JSONPath
+}
+
+// typeDepth is the maximum depth of [typeSchema]. It is larger than that of a status.
+const typeDepth = 8
+
+// objectSchema returns the schema of the objects of a kind, or nil if it is not known.
+func (v *validator) objectSchema(kind Kind) fieldSchema {
+	if object := v.newObject(kind); object != nil {
+		return typeSchema(reflect.TypeOf(object), typeDepth)
+	}
+	schema := v.schemaOf(kind)
+	if schema == nil {
+		return nil
+	}
+	properties := map[string]any{}
+	for _, name := range schema.names() {
+		properties[name], _ = schema.property(name)
+		properties[name] = map[string]any(properties[name].(fieldSchema))
+	}
+	for _, name := range typeSchema(reflect.TypeFor[metav1.TypeMeta](), typeDepth).names() {
+		properties[name] = map[string]any{"type": "string"}
+	}
+	properties["metadata"] = map[string]any(typeSchema(reflect.TypeFor[metav1.ObjectMeta](), typeDepth))
+	return fieldSchema{"type": "object", "properties": properties, "x-kubernetes-preserve-unknown-fields": schema["x-kubernetes-preserve-unknown-fields"]}
+}
+
+// checkJSONPath returns an error if no object with a schema has the field that a JSONPath expression selects.
+func checkJSONPath(expression string, schema fieldSchema) error {
+	parser, err := jsonpath.Parse("until", expression)
+	if err != nil {
+		return nil // completeJSONPath has reported it
+	}
+	nodes := parser.Root.Nodes
+	if list, ok := nodes[0].(*jsonpath.ListNode); ok && len(nodes) == 1 {
+		nodes = list.Nodes
+	}
+	for _, node := range nodes {
+		if schema == nil || schema["type"] == nil {
+			return nil // every value is possible
+		}
+		switch node := node.(type) {
+		case *jsonpath.FieldNode:
+			if node.Value == "" {
+				continue
+			}
+			if schema["type"] == "array" {
+				return fmt.Errorf("the field %s is that of a list; expected an index such as [0] before it", node.Value)
+			}
+			of, ok := schema.property(node.Value)
+			if !ok {
+				return fmt.Errorf("the objects have no field %s there%s", node.Value, nearest.Suggestion(node.Value, schema.names()))
+			}
+			schema = of
+		case *jsonpath.ArrayNode, *jsonpath.FilterNode:
+			schema = schema.items()
+		default:
+			return nil
+		}
+	}
+	return nil
+}
