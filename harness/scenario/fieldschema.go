@@ -219,7 +219,7 @@ func checkJSONPath(expression string, schema fieldSchema) error {
 			}
 			of, ok := schema.property(node.Value)
 			if !ok {
-				return fmt.Errorf("the objects have no field %s there%s", node.Value, nearest.Suggestion(node.Value, schema.names()))
+				return fmt.Errorf("unknown field %s%s", node.Value, nearest.Suggestion(node.Value, schema.names()))
 			}
 			schema = of
 		case *jsonpath.ArrayNode, *jsonpath.FilterNode:

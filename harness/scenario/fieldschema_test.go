@@ -31,9 +31,9 @@ func TestSchema(t *testing.T) {
 		{"await of a label", "await jsonpath={.status.labels.x}=1", ""},
 		{"await of metadata", "await jsonpath={.metadata.generation}=1", ""},
 		{"await of an item", "await jsonpath={.spec.items[0].port}=80", ""},
-		{"await of an unknown field", "await jsonpath={.status.phse}=Ready", `await.until: found "jsonpath={.status.phse}=Ready" for a Notebook: the objects have no field phse there; did you mean phase?`},
+		{"await of an unknown field", "await jsonpath={.status.phse}=Ready", `await.until: found "jsonpath={.status.phse}=Ready" for a Notebook: unknown field phse; did you mean phase?`},
 		{"await of a field of a list", "await jsonpath={.spec.items.port}=80", "the field port is that of a list; expected an index such as [0] before it"},
-		{"await of unknown metadata", "no jsonpath={.metadata.deletion}", "the objects have no field deletion there"},
+		{"await of unknown metadata", "no jsonpath={.metadata.deletion}", "unknown field deletion"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			operation, rest, _ := strings.Cut(test.steps, " ")
@@ -73,8 +73,8 @@ func TestReachableFields(t *testing.T) {
 		{"an annotation", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.metadata.annotations.a}=1'}", ""},
 		{"an escaped annotation", `  - await: {kind: Deployment, name: web, until: 'jsonpath={.metadata.annotations.example\.com/a}=1'}`, ""},
 		{"a resource", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.spec.template.spec.containers[0].resources.limits.cpu}=1'}", ""},
-		{"an unknown field", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.status.readyReplica}=1'}", "x.yaml:4:49: workload[1].await.until: found \"jsonpath={.status.readyReplica}=1\" for a Deployment: the objects have no field readyReplica there; did you mean readyReplicas?"},
-		{"the items of a list", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.items[*].status.replicas}=1'}", "the objects have no field items there"},
+		{"an unknown field", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.status.readyReplica}=1'}", "x.yaml:4:49: workload[1].await.until: found \"jsonpath={.status.readyReplica}=1\" for a Deployment: unknown field readyReplica; did you mean readyReplicas?"},
+		{"the items of a list", "  - await: {kind: Deployment, name: web, until: 'jsonpath={.items[*].status.replicas}=1'}", "unknown field items"},
 		{"paused", "  - await: {kind: Deployment, name: web, until: complete}", "workload[1].await.until: found complete, but Deployment web was created with paused: true, so it has no pods; add a resume step before this await"},
 		{"scaled to none", "  - scale: {kind: Deployment, name: web, replicas: 0}\n    await: {until: scaled}", ""},
 		{"resumed", "  - resume: {kind: Deployment, name: web}\n    await: {until: complete}", ""},

@@ -113,9 +113,9 @@ func (v *validator) conditions() {
 }
 
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
-// has no pods until a step resumes it. There is no error if a fault may resume it.
+// has no pods until a step resumes it. There is no error if a fault may resume it, or if it may adopt a ReplicaSet.
 func (v *validator) paused() {
-	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
+	if v.scenario.createdMax(ReplicaSet, "") > 0 || slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
 		return
 	}
 	paused := map[string]bool{} // the names of the Deployments that were created with paused: true
