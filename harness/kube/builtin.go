@@ -37,17 +37,18 @@ func BuiltinByResource(group, resource string) (Kind, bool) {
 }
 
 // ServedVersions returns the versions with which API servers serve a built-in kind, if they do not serve the given
-// one. An example is apps/v1 for a StatefulSet of apps/v1beta1. Without such a version, the result is empty.
+// one. An example is apps/v1 for a StatefulSet of apps/v1beta1, or of v1. Otherwise, the result is empty.
 //
 // Once a kind has a stable version, API servers serve no earlier version of the kind. They serve no kinds of the
 // group extensions.
 func ServedVersions(gvk schema.GroupVersionKind) []string {
-	if !scheme.Scheme.Recognizes(gvk) || isStable(gvk.Version) && gvk.Group != "extensions" {
+	recognized := scheme.Scheme.Recognizes(gvk) && gvk.Group != "extensions"
+	if !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) || recognized && isStable(gvk.Version) {
 		return nil
 	}
 	var served []string
 	for known := range scheme.Scheme.AllKnownTypes() {
-		if known.Kind == gvk.Kind && isStable(known.Version) && (known.Group == gvk.Group || gvk.Group == "extensions") {
+		if known.Kind == gvk.Kind && isStable(known.Version) && (known.Group == gvk.Group || !recognized) {
 			served = append(served, known.GroupVersion().String())
 		}
 	}

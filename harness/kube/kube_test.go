@@ -139,3 +139,23 @@ func TestControllersNamed(t *testing.T) {
 		t.Errorf("error %v, want the known names", err)
 	}
 }
+
+// TestServedVersions checks in which versions API servers serve a kind if they do not serve the given one.
+func TestServedVersions(t *testing.T) {
+	for _, test := range []struct {
+		apiVersion, kind string
+		want             []string
+	}{
+		{"apps/v1", "StatefulSet", nil},
+		{"apps/v1beta1", "StatefulSet", []string{"apps/v1"}},
+		{"v1", "StatefulSet", []string{"apps/v1"}},
+		{"extensions/v1beta1", "Ingress", []string{"networking.k8s.io/v1"}},
+		{"v1", "Event", nil},
+		{"v1", "Widget", nil},
+		{"example.com/v1", "Ingress", nil},
+	} {
+		if got := ServedVersions(SplitGVK(test.apiVersion, test.kind)); !slices.Equal(got, test.want) {
+			t.Errorf("%s %s: got %v, want %v", test.apiVersion, test.kind, got, test.want)
+		}
+	}
+}

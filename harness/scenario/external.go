@@ -105,7 +105,7 @@ func (v *validator) operator(o *Operator) {
 	}
 	v.check(len(o.Controllers) <= externalKindsMax, "operator.controllers", "found %d controllers; expected at most %d", len(o.Controllers), externalKindsMax)
 	v.check(len(o.Controllers) == 0 || v.scenario.Subject.Controllers == nil, "subject.controllers",
-		"found the fields subject.controllers and operator.controllers; expected only one of the two fields")
+		"found the field, but operator.controllers or the subject file also lists the controllers under test; expected only one list")
 	for i, c := range o.Controllers {
 		v.externalController(fmt.Sprintf("operator.controllers[%d]", i), c, o.Controllers[:i])
 	}

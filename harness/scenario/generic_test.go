@@ -117,7 +117,7 @@ func TestCheckDefined(t *testing.T) {
 	for _, test := range []struct{ name, steps, want string }{
 		{"no custom resource", "  - create: {kind: StatefulSet, name: db, manifest: {spec: {}}}\n  - create: {kind: Role, apiVersion: rbac.authorization.k8s.io/v1, name: a, manifest: {}}\n", ""},
 		{"a definition", definition + gadget, ""},
-		{"no definition", gadget, "x.yaml:3:20: workload[0].create.kind: found the kind Gadget of the group example.com, but no CustomResourceDefinition; add --subject=FILE.yaml, the subject file of the operator"},
+		{"no definition", gadget, "x.yaml:3:20: workload[0].create.kind: found the kind Gadget of the group example.com, but no CustomResourceDefinition; expected the subject file of an operator, such as --subject=my-operator.yaml"},
 	} {
 		s, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+test.steps))
 		if err != nil {
@@ -253,9 +253,9 @@ func TestGenericErrors(t *testing.T) {
 		{"unknown kind to await", minimal + "  - await: {kind: Xyz, name: x, until: gone}\n",
 			`x.yaml:5:19: workload[1].await.kind: found "Xyz"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints, or a kind in the field operator.kinds of the scenario`},
 		{"old version of a kind", create("apiVersion: apps/v1beta1, kind: StatefulSet, name: w, manifest: {}"),
-			"x.yaml:5:26: workload[1].create.apiVersion: found apps/v1beta1 for kind StatefulSet; expected apps/v1, because API servers no longer serve this version"},
+			"x.yaml:5:26: workload[1].create.apiVersion: found apps/v1beta1 for kind StatefulSet; expected apps/v1, because API servers do not serve the kind in this version"},
 		{"group that no API server serves", create("apiVersion: extensions/v1beta1, kind: Ingress, name: w, manifest: {}"),
-			"x.yaml:5:26: workload[1].create.apiVersion: found extensions/v1beta1 for kind Ingress; expected networking.k8s.io/v1, because API servers no longer serve this version"},
+			"x.yaml:5:26: workload[1].create.apiVersion: found extensions/v1beta1 for kind Ingress; expected networking.k8s.io/v1, because API servers do not serve the kind in this version"},
 		{"bad name", create("kind: ConfigMap, name: A_b, manifest: {}"),
 			`x.yaml:5:37: workload[1].create.name: found "A_b"; expected a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part`},
 		{"no name", create("kind: ConfigMap, manifest: {}"), "x.yaml:5:13: workload[1].create.name: found nothing; expected a name"},
@@ -296,6 +296,9 @@ func TestGenericErrors(t *testing.T) {
 			"x.yaml:6:19: workload[2].await.kind: found Widget; expected no kind, because quiet is not about an object\n" +
 				`x.yaml:6:33: workload[2].await.name: found "w"; expected no name, because quiet is not about an object`},
 		{"condition without a type", widget + "    await: {until: condition=}\n", `x.yaml:6:20: workload[1].await.until: found "condition="; expected condition=TYPE or condition=TYPE=STATUS`},
+		{"condition with a colon", widget + "    await: {until: 'condition=Ready:True'}\n", `x.yaml:6:20: workload[1].await.until: found "condition=Ready:True"; expected condition=TYPE or condition=TYPE=STATUS`},
+		{"kind of another group", create("apiVersion: v1, kind: StatefulSet, name: w, manifest: {}"),
+			"x.yaml:5:26: workload[1].create.apiVersion: found v1 for kind StatefulSet; expected apps/v1, because API servers do not serve the kind in this version"},
 		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": the text is not a single JSONPath expression; expected an expression such as {.status.phase}`},
 		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": the text is not valid JSONPath (unterminated array); expected an expression such as {.status.phase}`},
 		{"JSONPath with a space", widget + "    await: {until: 'jsonpath={.status.repl icas}=3'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status.repl icas}=3": the word icas follows a space; expected names of fields with a dot between them`},

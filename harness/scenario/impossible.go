@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,8 +101,8 @@ func (v *validator) conditions() {
 			kind = target.Kind
 		}
 		condition, err := await.Until.FieldCondition()
-		if err == nil && condition.JSONPath != "" {
-			err := checkJSONPath(condition.JSONPath, v.objectSchema(kind))
+		if err == nil {
+			err := checkJSONPath(cmp.Or(condition.JSONPath, "{.status.conditions}"), v.objectSchema(kind))
 			v.check(err == nil, stepPath(i)+".await.until", "found %q for a %s: %w", string(await.Until), kind, err)
 		}
 		if _, builtIn := kube.Named(string(kind)); !builtIn {

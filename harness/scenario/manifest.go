@@ -287,8 +287,8 @@ func (v *validator) builtin(path string, kind kube.Kind) {
 	}
 	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s", version, nearest.List(versions, "or"))
 	served := kube.ServedVersions(kind.GVK())
-	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, because API servers no longer serve this version", version, kind.Name, nearest.List(served, "or"))
-	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind", "found %.60q; expected a kind that %s has%s",
+	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, because API servers do not serve the kind in this version", version, kind.Name, nearest.List(served, "or"))
+	v.check(!isKubernetesVersion(kind) || kind.Builtin() || served != nil, path+".kind", "found %.60q; expected a kind that %s has%s",
 		kind.Name, version, similar(kind.Name, sortedKeys(scheme.Scheme.KnownTypes(version))))
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -46,7 +47,7 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 		if !given {
 			status = "True"
 		}
-		if name == "" || status == "" {
+		if len(validation.IsQualifiedName(name)) > 0 || status == "" {
 			return FieldCondition{}, fmt.Errorf("found %q; expected condition=TYPE or condition=TYPE=STATUS", string(u))
 		}
 		return FieldCondition{Type: name, Status: status}, nil

@@ -46,6 +46,8 @@ func readManifests(dir, path string) ([]manifest, error) {
 	path = within(dir, path)
 	info, err := os.Stat(path)
 	switch {
+	case err != nil && strings.ContainsAny(path, "*?[~$"):
+		return nil, fmt.Errorf("%s: %w; expected a path without patterns, ~ and variables: to read all files of a directory, name the directory", path, inputfile.Reason(err))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; expected a file or directory with manifests", path, inputfile.Reason(err))
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)):
@@ -151,6 +153,7 @@ var kustomizeTexts = []struct {
 	{regexp.MustCompile(`^nothing selected by (\S+)$`), "the field replacements: found the source $1, but no such object in the resources"},
 	{regexp.MustCompile(`\.?\[no(?:Ver|Grp|Ns)\]`), ""}, // parts of the name of an object that the user does not give
 	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
+	{regexp.MustCompile(`(?s)^(?:accumulating components: )?loader\.New "must build at directory: '([^']*)': file is not directory".*$`), "found the file $1; expected a directory with a kustomization"},
 	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
 	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},
 	{regexp.MustCompile(`^(invalid Kustomization: unknown field .*|found (?:string|number|bool) at .*)$`), "$1; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"},

@@ -186,7 +186,11 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		return nil, d.document.Errorf("subject.exec", "%s", strings.TrimPrefix(err.Error(), "exec:"))
+		hint := ""
+		if strings.ContainsAny(d.Subject.Exec, " ~$") {
+			hint = "; the field has only the path, without arguments, ~ and variables"
+		}
+		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), hint)
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil

@@ -35,7 +35,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 		return nil
 	}
 	if served := kube.ServedVersions(o.GroupVersionKind()); served != nil {
-		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, because API servers no longer serve this version", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"))
+		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, because API servers do not serve the kind in this version", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"))
 	}
 	if err := validate(o); err != nil {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
