@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -65,6 +66,9 @@ func ReadDirectory(dir string) ([]Run, error) {
 		if len(runs[0].Results) == 0 && runs[0].Verdict != check.Unknown {
 			return nil, fmt.Errorf("%s: runs[0].results: found none; expected the results of the checks; to write the file again, run gauntlet check", path)
 		}
+		if err := checkEnvironment(dir, runs[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w; to write the file again, run gauntlet check", path, err)
+		}
 		// The directory may have been moved after the file was written.
 		runs[0].Directory = dir
 	}
@@ -89,6 +93,24 @@ func ReadRunJSON(content []byte) (*Run, error) {
 func isRunDirectory(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, historyName))
 	return err == nil
+}
+
+// checkEnvironment returns an error if the verdicts in a run directory are those of another run. The file
+// environment.json names the run.
+func checkEnvironment(dir string, r Run) error {
+	content, err := inputfile.Read(filepath.Join(dir, "environment.json"))
+	var environment struct {
+		Scenario string `json:"scenario"`
+		Subject  string `json:"subject"`
+		Seed     uint64 `json:"seed"`
+	}
+	if err != nil || json.Unmarshal(content, &environment) != nil {
+		return nil // the verdicts do not need the file
+	}
+	if environment.Scenario != r.Scenario || environment.Subject != r.Subject || environment.Seed != r.Seed {
+		return fmt.Errorf("found the verdicts of %s, subject %s, seed %d; expected %s, subject %s, seed %d, which environment.json names", r.Scenario, r.Subject, r.Seed, environment.Scenario, environment.Subject, environment.Seed)
+	}
+	return nil
 }
 
 // check returns an error if a run, or the verdict of the whole file, is impossible. So is a run that the

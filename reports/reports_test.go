@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -314,6 +315,15 @@ func TestReadDirectory(t *testing.T) {
 	}
 	if got, err := ReadDirectory(moved); err != nil || len(got) != 1 || got[0].Directory != moved {
 		t.Errorf("a run that was moved: %+v, %v", got, err)
+	}
+	for _, seed := range []uint64{r.Seed, r.Seed + 1} {
+		environment := fmt.Sprintf(`{"scenario": %q, "subject": %q, "seed": %d}`, r.Scenario, r.Subject, seed)
+		if err := os.WriteFile(filepath.Join(moved, "environment.json"), []byte(environment), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadDirectory(moved); (err == nil) != (seed == r.Seed) || err != nil && !strings.Contains(err.Error(), "which environment.json names") {
+			t.Errorf("seed %d: error %v; want one for another run than that of environment.json", seed, err)
+		}
 	}
 }
 

@@ -78,6 +78,9 @@ func (o Existing) Load() (config *rest.Config, namespace string, err error) {
 	if config, err = loader.ClientConfig(); err != nil {
 		return nil, "", o.loadError(files, loader, err)
 	}
+	if err := o.checkUser(loader); err != nil {
+		return nil, "", fmt.Errorf("loading the kubeconfig %s: %w", files, err)
+	}
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil || server.Scheme != "https" && server.Scheme != "http" || !validPort(server.Port()) {
 		return nil, "", fmt.Errorf("loading the kubeconfig %s: server: found %q; expected the URL of an API server, such as https://10.0.0.1:6443", files, config.Host)
@@ -159,6 +162,20 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 		return fmt.Errorf("loading the kubeconfig %s: context %q: cluster: found %q, which does not exist; expected the name of a cluster in the kubeconfig", files, name, cluster)
 	}
 	return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, configReason(cause))
+}
+
+// checkUser returns an error if the user of the context does not exist. The package of client-go then connects without
+// credentials.
+func (o Existing) checkUser(loader clientcmd.ClientConfig) error {
+	config, err := loader.RawConfig()
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(o.Context, config.CurrentContext)
+	if used := config.Contexts[name]; used != nil && used.AuthInfo != "" && config.AuthInfos[used.AuthInfo] == nil {
+		return fmt.Errorf("context %q: user: found %q, which does not exist; expected the name of a user in the kubeconfig", name, used.AuthInfo)
+	}
+	return nil
 }
 
 // configReason returns the text of an error of client-go about the content of a kubeconfig. For

@@ -25,7 +25,7 @@ func TestLoadErrors(t *testing.T) {
 		return path
 	}
 	const entries = "clusters: [{name: c, cluster: {server: https://a}}, {name: d, cluster: {server: foo bar}}, {name: e, cluster: {server: ftp://a}}, {name: f, cluster: {server: https://a, certificate-authority-data: Zm9v}}, {name: g, cluster: {server: https://a:99999}}]\n" +
-		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: ftp, context: {cluster: e}}, {name: ca, context: {cluster: f}}, {name: lost, context: {cluster: nope}}, {name: port, context: {cluster: g}}, {name: token, context: {cluster: c, user: t}}, {name: user, context: {cluster: c, user: u}}]\n" +
+		"contexts: [{name: b, context: {cluster: c}}, {name: a, context: {cluster: c}}, {name: bad, context: {cluster: d}}, {name: ftp, context: {cluster: e}}, {name: ca, context: {cluster: f}}, {name: lost, context: {cluster: nope}}, {name: port, context: {cluster: g}}, {name: token, context: {cluster: c, user: t}}, {name: user, context: {cluster: c, user: u}}, {name: nobody, context: {cluster: c, user: v}}]\n" +
 		"users: [{name: t, user: {token: \"a\\nb\"}}, {name: u, user: {client-certificate: /nope, client-key: /none}}]\n"
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -40,6 +40,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no file, but a context", absent, "", "a", "loading the kubeconfig " + absent + ": no such file; set"},
 		{"no context", empty, "", "", "loading the kubeconfig " + empty + ": found no context; set"},
 		{"no such cluster", several, "", "lost", "loading the kubeconfig " + several + `: context "lost": cluster: found "nope", which does not exist; expected`},
+		{"no such user", several, "", "nobody", "loading the kubeconfig " + several + `: context "nobody": user: found "v", which does not exist; expected the name of a user in the kubeconfig`},
 		{"no URL", several, "", "bad", "loading the kubeconfig " + several + `: server: found "foo bar"; expected the URL of an API server`},
 		{"no scheme of an API server", several, "", "ftp", "loading the kubeconfig " + several + `: server: found "ftp://a"; expected the URL of an API server`},
 		{"no port", several, "", "port", "loading the kubeconfig " + several + `: server: found "https://a:99999"; expected the URL of an API server`},
@@ -52,8 +53,8 @@ func TestLoadErrors(t *testing.T) {
 		{"a directory", dir, "", "", "loading the kubeconfig " + dir + ": found a directory; expected a regular file; set"},
 		{"a token in a pipe", secret, "", "", "loading the kubeconfig " + secret + ": " + pipe + ": found a pipe; expected a regular file"},
 		{"no file of the flag", several, absent, "", "kubeconfig " + absent + ": file does not exist; expected the path"},
-		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a context of this file: a, b, bad, ca, ftp, lost, port, token or user`},
-		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a context of this file: a, b, bad, ca, ftp, lost, port, token or user"},
+		{"no such context", several, "", "nosuch", "loading the kubeconfig " + several + `: context "nosuch" does not exist; expected a context of this file: a, b, bad, ca, ftp, lost, nobody, port, token or user`},
+		{"no current context", absent, several, "", "loading the kubeconfig " + several + ": found no current context; set --context to a context of this file: a, b, bad, ca, ftp, lost, nobody, port, token or user"},
 		{"not a kubeconfig", absent, broken, "", "loading the kubeconfig " + broken + ": found number at clusters; expected a list; set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -63,6 +63,8 @@ var (
 	hostPattern = regexp.MustCompile(`(?:dial (?:tcp|udp)[46]?: )?lookup (\S+?)(?: on \S+)?: no such host`)
 	// systemCallPattern matches the name of the failed system call before its error.
 	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): (connection|no route|network|i/o|no such file|permission|broken pipe|operation)`)
+	// htmlPattern matches the error about a response in HTML, which is that of another server, such as a proxy.
+	htmlPattern = regexp.MustCompile(`(?is)(?:serializer for text/html doesn't exist|<!doctype html|<html).*$`)
 	// plainPattern matches a connection with TLS to a server without TLS.
 	plainPattern = regexp.MustCompile(`tls: first record does not look like a TLS handshake|http: server gave HTTP response to HTTPS client`)
 )
@@ -70,6 +72,9 @@ var (
 // ConnectionReason returns the text of an error of a connection without the terms of Go's network
 // packages. An example is "https://127.0.0.1:6443/readyz: connection refused".
 func ConnectionReason(err error) string {
+	if htmlPattern.MatchString(err.Error()) {
+		return htmlPattern.ReplaceAllString(err.Error(), "found a response in HTML; expected an API server at this address")
+	}
 	text := hostPattern.ReplaceAllString(err.Error(), "found no address of host $1; expected a host that this machine can resolve")
 	text = requestPattern.ReplaceAllString(text, "$1: ")
 	text = dialPattern.ReplaceAllString(text, "$1: ")

@@ -33,6 +33,8 @@ func TestConnectionReason(t *testing.T) {
 		`Get "https://a/x?y=z": tls: first record does not look like a TLS handshake`: "https://a/x: found a server without TLS; expected a server with TLS",
 		"dial unix /run/x.sock: connect: no such file or directory":                   "/run/x.sock: no such file or directory",
 		`Post "https://a/x": net/http: TLS handshake timeout`:                         "https://a/x: net/http: TLS handshake timeout",
+		"reading job a: serializer for text/html doesn't exist":                       "reading job a: found a response in HTML; expected an API server at this address",
+		"reading job a: <html>error 403</html> (get jobs)":                            "reading job a: found a response in HTML; expected an API server at this address",
 		"node a is not Ready": "node a is not Ready",
 	} {
 		if got := ConnectionReason(errors.New(text)); got != want || strings.Contains(got, "tcp") {

@@ -186,7 +186,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"coverage", "scenarios", "burst", "--seeds=3"}, "--seeds counts generated scenarios: omit --seeds, or omit the scenario burst"},
 		{[]string{"coverage", "scenarios", "burst", "--tier=quick"}, "--tier selects built-in scenarios"},
 		{[]string{"mutants", "tiers", "R1"}, `mutants tiers: found the argument "R1"; expected none`},
-		{[]string{"run", "../../../examples/operators/notebook/lost-update.yaml", "--dry-run"}, "workload[0].create.kind: found the kind Notebook of the group example.com, but no CustomResourceDefinition; add --subject=FILE.yaml"},
+		{[]string{"run", "../../../examples/operators/notebook/lost-update.yaml", "--dry-run"}, "workload[0].create.kind: found the kind Notebook of the group example.com, but no CustomResourceDefinition; expected the subject file of an operator"},
 		{[]string{"run", "--subject=theirs"}, `--subject: found "theirs"; expected ours, upstream, exec:PATH, image:REF, go:PATH or FILE.yaml`},
 		{[]string{"run", "--provider=cloud"}, `--provider: found "cloud"; expected embedded, kind, existing or virtual`},
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
@@ -513,11 +513,16 @@ func TestShrinkAdvice(t *testing.T) {
 // TestWrongState checks that commands exit with status 3 if the environment has no valid directory
 // for standing clusters.
 func TestWrongState(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", "relative")
-	for _, name := range []string{"down", "clean"} {
-		_, err := command(t, name)
-		if exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), "expected an absolute path in XDG_STATE_HOME") {
-			t.Errorf("%s: error %v, want one with the exit status %d", name, err, exitUsage)
+	for state, want := range map[string]string{
+		"relative":   "expected an absolute path in XDG_STATE_HOME",
+		file(t, "a"): "found a file; expected a directory in XDG_STATE_HOME",
+	} {
+		t.Setenv("XDG_STATE_HOME", state)
+		for _, name := range []string{"down", "clean"} {
+			_, err := command(t, name)
+			if exitCode(exitPass, err) != exitUsage || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %s with the exit status %d", name, err, want, exitUsage)
+			}
 		}
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,9 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 	}
 	if err := f.checkProvider(cmd, target, provider); err != nil {
 		return err
+	}
+	if info, err := os.Stat(f.upstreamDir); f.upstreamDir != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--upstream-dir=%s: found no such directory; expected a directory with the binaries of etcd, Kubernetes and KWOK", f.upstreamDir)
 	}
 	if isSubjectFile(f.subject) {
 		if err := checkSubjectFile(f.subject, scenarios); err != nil {

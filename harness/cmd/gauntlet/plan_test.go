@@ -66,6 +66,7 @@ func TestDryRunRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"burst", "--node-image=x", "--provider=virtual"}, "--node-image has no effect on the provider virtual"},
+		{[]string{"burst", "--upstream-dir=/none"}, "--upstream-dir=/none: found no such directory; expected a directory with the binaries"},
 		{[]string{"burst", "--kubeconfig=x"}, "--kubeconfig has no effect on the provider embedded"},
 		{[]string{"burst", "--provider=existing", "--kubeconfig=none"}, "--kubeconfig: none: no such file or directory"},
 		{[]string{"burst", "--baseline=none"}, "none: no such file or directory"},

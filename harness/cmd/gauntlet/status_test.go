@@ -147,7 +147,7 @@ func checkStatus(t *testing.T, name, args string, full bool, want int) {
 func statusRun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "subject": "ours", "verdict": "unknown", "directory": ""}]}`} {
+	for name, text := range map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "runs": [{"scenario": "x", "seed": 7, "subject": "ours", "verdict": "unknown", "directory": ""}]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,11 @@ func validateSubject(cmd *cobra.Command, path string) (*operator.Operator, error
 	for _, c := range checked.Scenario.Controllers {
 		controllers = append(controllers, fmt.Sprintf("%s of %s", c.Name, c.Kind))
 	}
-	return checked, writeText(cmd, fmt.Sprintf("%s: valid; controllers: %s\n", path, strings.Join(controllers, ", ")))
+	ignored := ""
+	if len(checked.Ignored) > 0 {
+		ignored = "; a run does not create these objects of the manifests: " + strings.Join(checked.Ignored, ", ")
+	}
+	return checked, writeText(cmd, fmt.Sprintf("%s: valid; controllers: %s%s\n", path, strings.Join(controllers, ", "), ignored))
 }
 
 // validateScenario validates a scenario. It returns a text with the providers that support it. If the argument
@@ -95,6 +99,7 @@ func (f *runFlags) validateScenario(cmd *cobra.Command, name string, subject *op
 		if err := setOperators(loaded, f.subject, subject); err != nil {
 			return "", err
 		}
+		warnOfFlags(cmd.ErrOrStderr(), f.subject, loaded)
 	}
 	if err := run.Validate(loaded[0]); err != nil {
 		return "", err

@@ -35,7 +35,16 @@ var machines = map[string][]elf.Machine{
 // Check rejects a file that is not regular, is empty, or has no executable bit. It also rejects a
 // file for another architecture, and a file whose interpreter is missing. A file that Check accepts
 // may still fail to start, for example because a shared library is missing.
-func Check(path string) error { return CheckFor(path, runtime.GOARCH) }
+func Check(path string) error {
+	if err := CheckFor(path, runtime.GOARCH); err != nil {
+		return err
+	}
+	const execute = 1 // X_OK
+	if err := syscall.Access(path, execute); err != nil {
+		return fmt.Errorf("found a file that this user may not execute: %w; expected an executable file", err)
+	}
+	return nil
+}
 
 // CheckFor is like Check for a machine of another architecture, such as "arm64". The argument has
 // the values of GOARCH. Dynamic linkers and emulators of this machine do not count then.

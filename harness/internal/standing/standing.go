@@ -18,6 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
@@ -68,6 +69,9 @@ func Root() (string, error) {
 	}
 	if !filepath.IsAbs(state) {
 		return "", fmt.Errorf("finding the directory of standing clusters: expected an absolute path in XDG_STATE_HOME, found %q", state)
+	}
+	if err := inputfile.CheckDirectory(state); err != nil {
+		return "", fmt.Errorf("finding the directory of standing clusters: %w in XDG_STATE_HOME", err)
 	}
 	return filepath.Join(state, "gauntlet"), nil
 }
