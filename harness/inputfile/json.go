@@ -116,8 +116,8 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 	if len(bytes.TrimSpace(text)) == 0 {
 		return path, "found an empty file"
 	}
-	if at := conflictPattern.FindIndex(text); at != nil {
-		return pointTo(path, text, at[0]), "found a marker of a merge conflict in git; resolve the conflict first"
+	if line := ConflictLine(text); line > 0 {
+		return fmt.Sprintf("%s:%d", path, line), Conflict
 	}
 	if match := linePattern.FindStringSubmatch(reason); match != nil {
 		return path + ":" + match[1], strings.TrimPrefix(reason, match[0])
@@ -147,6 +147,18 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 		return path, reason
 	}
 	return pointTo(path, text, offset), reason
+}
+
+// Conflict is the error for a text with a merge conflict.
+const Conflict = "found a marker of a merge conflict in git; resolve the conflict first"
+
+// ConflictLine returns the line on which the first merge conflict in a text begins. It returns 0 if there is none.
+func ConflictLine(text []byte) int {
+	at := conflictPattern.FindIndex(text)
+	if at == nil {
+		return 0
+	}
+	return bytes.Count(text[:at[0]], []byte("\n")) + 1
 }
 
 // pointTo returns the file, line and column of an offset in a text.
@@ -346,7 +358,7 @@ func expectedValue(goType string) string {
 	goType = strings.TrimLeft(goType, "*")
 	for _, known := range []struct{ prefix, text string }{
 		{"v1.Time", "a time such as 2006-01-02T15:04:05Z"}, {"intstr.IntOrString", "a whole number or a text"}, {"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
-		{"[]", "a list"}, {"slice", "a list"}, {"map", "an object"}, {"struct", "an object"},
+		{"[]uint8", "a text in base64"}, {"[]", "a list"}, {"slice", "a list"}, {"map", "an object"}, {"struct", "an object"},
 		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
 	} {
 		if strings.HasPrefix(goType, known.prefix) {

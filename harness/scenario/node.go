@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // node is one value of a YAML file, with the value's position in the file. The scenario format
@@ -141,6 +143,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 		var bad yaml.Error
 		if !errors.As(err, &bad) || bad.GetToken() == nil {
 			return nil, src.errorAt(position{}, "", "the file is not valid YAML: %w", err)
+		}
+		if line := inputfile.ConflictLine(data); line > 0 {
+			return nil, src.errorAt(position{line, 1}, "", "%s", inputfile.Conflict)
 		}
 		if at := hardSpacePattern.FindIndex(data); at != nil {
 			line := bytes.Count(data[:at[1]], []byte("\n")) + 1

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -174,12 +175,13 @@ func (d *definition) checkVersions() error {
 	return nil
 }
 
-// found returns a value of a manifest as text, and "nothing" for a missing one.
+// found returns a value of a manifest as JSON, and "nothing" for a missing one.
 func found(value any) string {
-	if value == nil {
+	text, err := json.Marshal(value)
+	if value == nil || err != nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%.60v", value)
+	return fmt.Sprintf("%.60s", text)
 }
 
 // unknownFields returns a text about the fields beside a missing openAPIV3Schema, or "" without such
@@ -194,32 +196,52 @@ func unknownFields(container map[string]any) string {
 // schemaTypes are the types that a schema of a CustomResourceDefinition may name.
 var schemaTypes = []string{"array", "boolean", "integer", "number", "object", "string"}
 
+// schemaFields are fields that a schema of a CustomResourceDefinition may have. Newer versions of Kubernetes may have more.
+var schemaFields = []string{
+	"additionalItems", "additionalProperties", "allOf", "anyOf", "default", "definitions", "dependencies", "description", "enum", "example", "exclusiveMaximum", "exclusiveMinimum",
+	"externalDocs", "format", "id", "items", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties",
+	"minimum", "multipleOf", "not", "nullable", "oneOf", "pattern", "patternProperties", "properties", "required", "title", "type", "uniqueItems",
+}
+
 // checkSchema returns an error if a schema has no type, an unknown one, or no items. It also examines the schemas
 // of fields and items.
-func checkSchema(at string, schema map[string]any) error {
-	found, _ := schema["type"].(string)
+func checkSchema(at string, value any) error {
+	schema, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s: found %s; expected a schema such as {type: string}", at, found(value))
+	}
+	named, _ := schema["type"].(string)
+	_, isList := schema["required"].([]any)
 	switch {
-	case found == "" && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true:
+	case named == "" && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true:
 		return fmt.Errorf("%s.type: found nothing; expected %s", at, nearest.List(schemaTypes, "or"))
-	case found == "array" && schema["items"] == nil:
+	case named != "" && !slices.Contains(schemaTypes, named):
+		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, named, nearest.List(schemaTypes, "or"), nearest.Suggestion(named, schemaTypes))
+	case named == "array" && schema["items"] == nil:
 		return fmt.Errorf("%s.items: found nothing; expected the schema of the items", at)
+	case schema["required"] != nil && !isList:
+		return fmt.Errorf("%s.required: found %s; expected a list of the names of required fields, beside their properties", at, found(schema["required"]))
 	}
-	if found != "" && !slices.Contains(schemaTypes, found) {
-		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, found, nearest.List(schemaTypes, "or"), nearest.Suggestion(found, schemaTypes))
+	for _, name := range slices.Sorted(maps.Keys(schema)) {
+		if suggestion := nearest.Suggestion(name, schemaFields); !slices.Contains(schemaFields, name) && suggestion != "" {
+			return fmt.Errorf("%s: unknown field %s%s", at, name, suggestion)
+		}
 	}
-	properties, _ := schema["properties"].(map[string]any)
+	properties, ok := schema["properties"].(map[string]any)
+	if schema["properties"] != nil && !ok {
+		return fmt.Errorf("%s.properties: found %s; expected an object with a schema for each field", at, found(schema["properties"]))
+	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if property, ok := properties[name].(map[string]any); ok {
-			if err := checkSchema(at+".properties."+name, property); err != nil {
-				return err
-			}
+		if err := checkSchema(at+".properties."+name, properties[name]); err != nil {
+			return err
 		}
 	}
 	for _, name := range []string{"items", "additionalProperties"} {
-		if inner, ok := schema[name].(map[string]any); ok {
-			if err := checkSchema(at+"."+name, inner); err != nil {
-				return err
-			}
+		if _, permits := schema[name].(bool); schema[name] == nil || permits {
+			continue
+		}
+		if err := checkSchema(at+"."+name, schema[name]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -277,11 +277,19 @@ func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, erro
 			if !ok {
 				return nil, fmt.Errorf("items[%d]: found %.60v; expected an object", i, item)
 			}
-			objects = append(objects, &unstructured.Unstructured{Object: fields})
+			read, err := objectsOf(&unstructured.Unstructured{Object: fields})
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, read...)
 		}
+		return objects, nil
 	}
 	for _, o := range objects {
 		for _, field := range []struct{ name, value string }{{"kind", o.GetKind()}, {"apiVersion", o.GetAPIVersion()}} {
+			if value := o.Object[field.name]; value != nil && field.value == "" {
+				return nil, fmt.Errorf("%s: found %s; expected a text such as v1 or ConfigMap", field.name, found(value))
+			}
 			if field.value == "" {
 				return nil, fmt.Errorf("found an object without the field %s; expected a Kubernetes manifest", field.name)
 			}

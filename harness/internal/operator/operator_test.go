@@ -209,7 +209,7 @@ metadata: {name: metrics, namespace: widgets-system}
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: default}
-webhooks: [{name: a, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: webhook, namespace: widgets-system}}}]
+webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: webhook, namespace: widgets-system}}}]
 `
 	const secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: webhook-server-cert, namespace: widgets-system}\n"
 	for _, test := range []struct {
@@ -428,6 +428,7 @@ func TestErrors(t *testing.T) {
 		{"own kubeconfig", "subject: {exec: run, args: [--v=2, --kubeconfig=/root/.kube/config]}", `subject.args[1]: found "--kubeconfig=/root/.kube/config"; expected only --kubeconfig={{.Kubeconfig}}`},
 		{"own kubeconfig in two arguments", "subject: {exec: run, args: [--kubeconfig, /root/.kube/config]}", `subject.args[0]: found "--kubeconfig"; expected only`},
 		{"own API server", "subject: {exec: run, args: ['--master=https://10.0.0.1']}", `subject.args[0]: found "--master=https://10.0.0.1"`},
+		{"merge conflict", "<<<<<<< HEAD\nsubject: {exec: a}\n=======\nsubject: {exec: b}\n>>>>>>> x\n", "subject.yaml:1:1: found a marker of a merge conflict in git; resolve the conflict first"},
 		{"baseline", "effects: {}\nend: {}\nformat: 3\n", ": found a baseline; expected a subject file; pass the baseline with the flag --baseline"},
 		{"scenario", "name: a\nworkload: []\n", ": found a scenario; expected a subject file; pass the scenario as an argument"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without the field kind"},
@@ -513,7 +514,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"role without a name", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: manager}\n---\n" + role + "metadata: {}\n", "m.yaml, document 2: found a ClusterRole without metadata.name; expected a name"},
 		{"wrong separator", configMap + "----\n" + secret, "m.yaml:4, document 1: expected a manifest: found a line that begins with ---; expected only ---"},
 		{"separator with a comment", configMap + "--- # second\n" + secret, ""},
-		{"merge conflict", configMap + "<<<<<<< HEAD\ndata: {a: b}\n=======\ndata: {a: c}\n>>>>>>> main\n", "m.yaml:4:1, document 1: expected a manifest: found a marker of a merge conflict in git"},
+		{"merge conflict", configMap + "<<<<<<< HEAD\ndata: {a: b}\n=======\ndata: {a: c}\n>>>>>>> main\n", "m.yaml:4, document 1: expected a manifest: found a marker of a merge conflict in git"},
 		{"misspelled spec of a definition", strings.Replace(definition, "spec:", "sepc:", 1), "CustomResourceDefinition gadgets.a.b: unknown field sepc; did you mean spec?"},
 		{"misspelled versions of a definition", strings.Replace(definition, "versions:", "version:", 1), "CustomResourceDefinition gadgets.a.b: unknown field spec.version; did you mean versions?"},
 		{"plural in upper case", strings.Replace(definition, "plural: g", "plural: G", 1), `spec.names.plural: found "Gadgets"; expected lower-case letters`},
@@ -526,6 +527,19 @@ func TestInvalidManifests(t *testing.T) {
 		{"two stored versions", strings.NewReplacer("versions: [", "versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}, ", "SCHEMA", "{type: object}").Replace(definition), "spec.versions[1].storage: found true, as for the version v2; expected one version with storage: true"},
 		{"schema without a type", strings.Replace(definition, "SCHEMA", "{properties: {}}", 1), "spec.versions[0].schema.openAPIV3Schema.type: found nothing; expected object"},
 		{"property without a type", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {minimum: 1}}}", 1), "openAPIV3Schema.properties.x.type: found nothing; expected array, boolean, integer, number, object or string"},
+		{"property that is a text", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: string}}", 1), "openAPIV3Schema.properties.x: found \"string\"; expected a schema such as {type: string}"},
+		{"properties as a list", strings.Replace(definition, "SCHEMA", "{type: object, properties: [x]}", 1), "openAPIV3Schema.properties: found [\"x\"]; expected an object with a schema for each field"},
+		{"required of one property", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: string, required: true}}}", 1), "openAPIV3Schema.properties.x.required: found true; expected a list of the names of required fields"},
+		{"misspelled field of a schema", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: string, nulable: true}}}", 1), "openAPIV3Schema.properties.x: unknown field nulable; did you mean nullable?"},
+		{"additional properties", strings.Replace(definition, "SCHEMA", "{type: object, required: [x], properties: {x: {type: object, additionalProperties: {type: string}}}}", 1), ""},
+		{"label with a space", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {a: b c}}\n", `ConfigMap a: metadata.labels: found "a" with the value "b c"; expected a label`},
+		{"Secret with a number", secret + "data: {x: 5}\n", "Secret a: data.x: found number; expected a text in base64"},
+		{"apiVersion that is a number", "apiVersion: 1\nkind: ConfigMap\nmetadata: {name: a}\n", "m.yaml, document 1: apiVersion: found 1; expected a text such as v1 or ConfigMap"},
+		{"list in a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]\n", ""},
+		{"short name of a webhook", webhook + "webhooks: [{name: a, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].name: found "a"; expected a name with at least three parts`},
+		{"path of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b, path: x}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].clientConfig.service.path: found "x"; expected a path that begins with /`},
+		{"operation of a webhook", strings.Replace(webhook, "Validating", "Mutating", 1) + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], rules: [{operations: [CREATED]}]}]\n", `webhooks[0].rules[0].operations: found "CREATED"; expected CREATE, UPDATE, DELETE, CONNECT or *`},
+		{"failure policy of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Failed}]\n", `webhooks[0].failurePolicy: found "Failed"; expected Fail or Ignore`},
 		{"list without items", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: array}}}", 1), "openAPIV3Schema.properties.x.items: found nothing; expected the schema of the items"},
 		{"misspelled kind", "apiVersion: apps/v1\nkind: Deploymnet\nmetadata: {name: a}\n", `document 1: Deploymnet a: kind: found "Deploymnet"; expected a kind of apps/v1; did you mean Deployment?`},
 		{"service without a name", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {namespace: b}}}]\n", `webhooks[0].clientConfig.service: found name "" and namespace "b"; expected both`},

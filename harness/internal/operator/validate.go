@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
@@ -68,13 +69,15 @@ func validate(o *unstructured.Unstructured) error {
 	switch typed := typed.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
 		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w.ClientConfig, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+			if err := checkWebhook(i, w); err != nil {
 				return err
 			}
 		}
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w.ClientConfig, w.SideEffects, w.AdmissionReviewVersions); err != nil {
+			if err := checkWebhook(i, admissionv1.ValidatingWebhook{
+				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
+			}); err != nil {
 				return err
 			}
 		}
@@ -169,14 +172,21 @@ func checkName(o *unstructured.Unstructured) error {
 	if namespace := o.GetNamespace(); namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return fmt.Errorf("metadata.namespace: found %.80q; expected %s", namespace, dnsLabel)
 	}
+	for _, key := range slices.Sorted(maps.Keys(o.GetLabels())) {
+		if value := o.GetLabels()[key]; len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+			return fmt.Errorf("metadata.labels: found %.80q with the value %.80q; expected a label such as app.kubernetes.io/name, with at most 63 letters, digits, -, _ and . as its value", key, value)
+		}
+	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
 	}
 	return nil
 }
 
-// checkWebhook returns an error if a webhook lacks a field that has no default.
-func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admissionv1.SideEffectClass, versions []string) error {
+// checkWebhook returns an error if a webhook lacks a field that has no default, or has a wrong value. The webhook may be
+// a mutating one, too.
+func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
+	client, effects, versions := w.ClientConfig, w.SideEffects, w.AdmissionReviewVersions
 	known := []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
 	switch {
 	case client.Service == nil && client.URL == nil:
@@ -191,6 +201,20 @@ func checkWebhook(i int, client admissionv1.WebhookClientConfig, effects *admiss
 		return fmt.Errorf("webhooks[%d].sideEffects: found %.60q; expected %s", i, string(*effects), nearest.List(known, "or"))
 	case len(versions) == 0:
 		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found nothing; expected a list with v1", i)
+	case len(validation.IsFullyQualifiedName(field.NewPath("name"), w.Name)) > 0:
+		return fmt.Errorf("webhooks[%d].name: found %.80q; expected a name with at least three parts, such as default.notebooks.example.com", i, w.Name)
+	case client.Service != nil && client.Service.Path != nil && !strings.HasPrefix(*client.Service.Path, "/"):
+		return fmt.Errorf("webhooks[%d].clientConfig.service.path: found %.80q; expected a path that begins with /", i, *client.Service.Path)
+	case w.FailurePolicy != nil && *w.FailurePolicy != admissionv1.Fail && *w.FailurePolicy != admissionv1.Ignore:
+		return fmt.Errorf("webhooks[%d].failurePolicy: found %.60q; expected Fail or Ignore", i, string(*w.FailurePolicy))
+	}
+	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect, admissionv1.OperationAll}
+	for j, rule := range w.Rules {
+		for _, operation := range rule.Operations {
+			if !slices.Contains(operations, operation) {
+				return fmt.Errorf("webhooks[%d].rules[%d].operations: found %.60q; expected %s", i, j, string(operation), nearest.List(operations, "or"))
+			}
+		}
 	}
 	return nil
 }
