@@ -162,7 +162,7 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 		return nil, err
 	}
 	if len(described.Controllers) == 0 {
-		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
+		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition of a namespaced kind in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
 	environment, missing := deployed.environment(d.Subject.Env)
 	volumes, missingVolumes := deployed.volumes(d.Subject.Files)

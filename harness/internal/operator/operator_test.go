@@ -434,7 +434,7 @@ func TestErrors(t *testing.T) {
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without the field kind"},
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
 		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in subject.manifests instead"},
-		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition in subject.manifests"},
+		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition of a namespaced kind in subject.manifests"},
 		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", ":1:56: subject.args[0]: found \"{{.Port}}\"; expected no template fields other than {{.Kubeconfig}}"},
 		{"unknown template in a file", "subject: {exec: run, manifests: [widgets.yaml], files: {a.yaml: '{{.Port}}'}}", ":1:56: subject.files: a.yaml: found \"{{.Port}}\""},
 		{"file with a directory", "subject: {exec: run, manifests: [widgets.yaml], files: {../a.yaml: x}}", ":1:56: subject.files: found the name \"../a.yaml\"; expected the name of a file without a directory"},
