@@ -117,7 +117,7 @@ func TestCheckDefined(t *testing.T) {
 	for _, test := range []struct{ name, steps, want string }{
 		{"no custom resource", "  - create: {kind: StatefulSet, name: db, manifest: {spec: {}}}\n  - create: {kind: Role, apiVersion: rbac.authorization.k8s.io/v1, name: a, manifest: {}}\n", ""},
 		{"a definition", definition + gadget, ""},
-		{"no definition", gadget, "x.yaml:3:20: workload[0].create.kind: found the kind Gadget of the group example.com, but no CustomResourceDefinition; expected the subject file of an operator, such as --subject=my-operator.yaml"},
+		{"no definition", gadget, "x.yaml:3:20: workload[0].create.kind: found the kind Gadget of the group example.com, but no CustomResourceDefinition; expected the subject file of an operator, such as my-operator.yaml, as the subject under test"},
 	} {
 		s, err := Parse("x.yaml", []byte("name: x\nworkload:\n"+test.steps))
 		if err != nil {

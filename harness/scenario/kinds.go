@@ -159,7 +159,7 @@ func (s *Scenario) CheckDefined() error {
 		}
 		// All groups of Kubernetes either have no dot or end with .k8s.io.
 		if group := create.kubeKind().GVR.Group; strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
-			return s.Errorf(stepPath(i)+".create.kind", "found the kind %s of the group %s, but no CustomResourceDefinition; expected the subject file of an operator, such as --subject=my-operator.yaml", create.Kind, group)
+			return s.Errorf(stepPath(i)+".create.kind", "found the kind %s of the group %s, but no CustomResourceDefinition; expected the subject file of an operator, such as my-operator.yaml, as the subject under test", create.Kind, group)
 		}
 	}
 	return nil

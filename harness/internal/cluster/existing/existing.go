@@ -215,6 +215,9 @@ func requestReason(err error) error {
 	if strings.Contains(err.Error(), "text/html") {
 		return errors.New("found a response in HTML; expected an API server at this address")
 	}
+	if strings.Contains(err.Error(), "getting credentials: decoding stdout") {
+		return errors.New("the credential plugin of the kubeconfig: found no ExecCredential in its output; expected one in JSON")
+	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return errors.New(strings.Replace(inputfile.JSONReason(errors.New(line)), "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
 }

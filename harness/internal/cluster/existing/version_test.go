@@ -61,6 +61,7 @@ func TestRequestReason(t *testing.T) {
 		{get(errors.New("x509: unknown authority")), "x509: unknown authority"},
 		{get(syscall.ECONNREFUSED), "connection refused; expected a running API server at this address"},
 		{get(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "nowhere", Err: "no such host"}}), "found no address of host nowhere; expected a host that this machine can resolve"},
+		{get(errors.New("getting credentials: decoding stdout: couldn't get version/kind; json parse error: x")), "the credential plugin of the kubeconfig: found no ExecCredential in its output; expected one in JSON"},
 		{get(context.DeadlineExceeded), "no response in time; expected an API server that this machine can reach"},
 	} {
 		if got := requestReason(test.err); got.Error() != test.want {
