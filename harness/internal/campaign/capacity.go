@@ -17,10 +17,10 @@ const runBytes = 2 << 30
 func DefaultParallel() int { return parallelFor(runtime.NumCPU(), availableBytes()) }
 
 // DefaultLimit returns an adaptive limit for runs in real time. It begins with [DefaultParallel].
-// It can reach twice the number of cores, because a run waits for the clock most of the time. It
+// It can reach four times the number of cores, because a run waits for the clock most of the time. It
 // does not exceed the available memory, nor the argument highest, which is at least 1.
 func DefaultLimit(highest int) *Limit {
-	return Adaptive(min(DefaultParallel(), highest), min(parallelFor(2*runtime.NumCPU(), availableBytes()), highest))
+	return Adaptive(min(DefaultParallel(), highest), min(parallelFor(4*runtime.NumCPU(), availableBytes()), highest))
 }
 
 // parallelFor returns how many runs fit on a machine at the same time, at least 1. The arguments

@@ -14,7 +14,7 @@ import (
 // TestLimit checks how runs that end one after another change a limit. A run of 10 s stalls for the
 // given time.
 func TestLimit(t *testing.T) {
-	const none, little, much = 0, 500 * time.Millisecond, 600 * time.Millisecond
+	const none, little, much = 0, 2500 * time.Millisecond, 2600 * time.Millisecond
 	for _, test := range []struct {
 		name   string
 		limit  *Limit

@@ -47,7 +47,7 @@ func BenchmarkScenarios(b *testing.B) {
 					}
 				}
 			},
-			Parallel: campaign.DefaultLimit(2 * runtime.NumCPU()),
+			Parallel: campaign.DefaultLimit(4 * runtime.NumCPU()),
 			Clock:    clock.RealClock{},
 		})
 		if err != nil {
