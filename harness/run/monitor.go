@@ -54,8 +54,10 @@ func (m *monitor) observe(r *history.Record) {
 		m.inFlight[r.Request.ID] = r.Request.Subject
 	case r.Response != nil:
 		delete(m.inFlight, r.Response.ID)
-	case r.Process != nil: // the process that began or ended awaits no response
-		maps.DeleteFunc(m.inFlight, func(_ uint64, replica string) bool { return replica == r.Process.Name })
+	case r.Process != nil:
+		if e := r.Process.Event; e != history.ProcessPaused && e != history.ProcessResumed { // a process that began or ended awaits no response
+			maps.DeleteFunc(m.inFlight, func(_ uint64, replica string) bool { return replica == r.Process.Name })
+		}
 	case r.Commit == nil:
 		return
 	}

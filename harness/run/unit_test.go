@@ -183,6 +183,7 @@ func TestMonitorInFlight(t *testing.T) {
 				time.AfterFunc(time.Second, func() {
 					m.observe(&history.Record{Response: &history.Response{ID: 8, Code: 200}})
 					m.observe(&history.Record{Process: &history.Process{Name: "subject-1", Event: history.ProcessDied}})
+					m.observe(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessPaused}})
 				})
 				time.AfterFunc(2*time.Second, func() { m.observe(&answer) })
 				if settled, took := m.waitSettled(t.Context()), time.Since(start); !settled || took < 2*time.Second || took > 3*time.Second {
