@@ -32,8 +32,8 @@
 //	  size             the number of steps and faults in the scenario
 //	  started          when the run was requested, RFC 3339; omitted if not known
 //	  durationSeconds  from the first to the last record, with decimals
-//	  stalledSeconds   how long gauntlet, and the replica of the subject that stalled longest,
-//	                   got no CPU time; omitted if that is 0
+//	  stalledSeconds   how long gauntlet got no CPU time, plus how long the threads of the
+//	                   replica that stalled longest waited for a CPU; omitted if that is 0
 //	  versions         of all components, by name
 //	  verdict, reason  of the run; its verdict is worse than the verdicts of all results if
 //	                   too little happened in the run or if the run was aborted

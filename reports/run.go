@@ -31,8 +31,8 @@ type Run struct {
 	Size     int
 	Started  time.Time     // the time at which the run was requested; zero if unknown
 	Duration time.Duration // the time from the first to the last record of the history
-	// Stalled is how long gauntlet got no CPU time, plus how long the replica of the subject that
-	// stalled longest got none. It is 0 if the run was read from files of an earlier version.
+	// Stalled is how long gauntlet got no CPU time, plus how long the threads of the replica that
+	// stalled longest waited for a CPU. It is 0 if the run was read from files of an earlier version.
 	Stalled time.Duration
 	// Versions has the version of each component of the run, by the component's name.
 	Versions map[string]string

@@ -32,7 +32,7 @@ func TestPolicyParams(t *testing.T) {
 		{Text: "{}"},
 		{Text: "{resource: replicasets.apps, reason: Forbidden}"},
 		{Text: "resource: configmaps"},
-		{Text: "resource: widgets", Want: `s.yaml:1:11: admission-denied.resource: unknown value "widgets"; expected one of ` + strings.Join(faults.Resources, ", ")},
+		{Text: "resource: widgets", Want: `s.yaml:1:11: admission-denied.resource: unknown value "widgets"; expected one of ` + strings.Join(faults.Resources, ", ") + ", or the resource of a kind in the field operator.kinds of the scenario"},
 		{Text: "reason: Why", Want: `s.yaml:1:9: admission-denied.reason: unknown value "Why"; expected one of Invalid, Forbidden`},
 	})
 }

@@ -17,9 +17,7 @@ import (
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
-	// broken is true if the connection of the controller under test broke, or if the controller
-	// closed the watch.
-	broken bool
+	broken bool  // true if a fault broke the connection of the controller under test
 	// expired makes the interceptor send the controller under test a 410 (Expired) event, after
 	// which the controller must list again.
 	expired bool
@@ -227,7 +225,7 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.route.Stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
-	return &streamEnd{reason: "the subject closed the watch", broken: true}
+	return &streamEnd{reason: "the subject closed the watch", broken: s.conn.Broken()}
 }
 
 // waitUntilDue waits until no fault holds the event. A hold ends when its time is over or when its

@@ -45,7 +45,7 @@ func TestNoWritesWhenSettled(t *testing.T) {
 			h.writeStatus(rs).answered(200)
 			h.wait(2 * time.Second)
 		}},
-		{name: "a write that was in flight makes the owner pending again", want: Pass, build: func(h *historyBuilder) {
+		{name: "a write that was decided before makes the owner pending again", want: Pass, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.deliver(h.status("web", 0))
 			h.wait(1500 * time.Millisecond)

@@ -46,30 +46,31 @@ var statusCheck = Check{
 // the cache between the read and the write.
 type statusChecker struct {
 	findings
-	// written contains the UID of the owner in the last status write of each process, by the owner's
-	// name.
-	written map[*process]map[objectName]types.UID
+	// written contains the last status write of each process, by the owner's name.
+	written map[*process]map[objectName]ownerStatusWrite
 }
 
+// ownerStatusWrite is a status that a process wrote to an owner. The time at is on the clock of the process.
+type ownerStatusWrite struct {
+	owner              types.UID
+	observedGeneration int64
+	at                 time.Duration
+}
+
+// conflictRetryMax is the longest time from a status write to a deleted owner to its repetition. A
+// conflict and a read of the new owner are in between.
+const conflictRetryMax = 5 * time.Second
+
 func newStatusChecker(s Settings) Checker {
-	return &statusChecker{findings: findings{upstream: s.Upstream}, written: map[*process]map[objectName]types.UID{}}
+	return &statusChecker{findings: findings{upstream: s.Upstream}, written: map[*process]map[objectName]ownerStatusWrite{}}
 }
 
 func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
-		maps.DeleteFunc(checker.written, func(p *process, _ map[objectName]types.UID) bool { return p.ended })
+		maps.DeleteFunc(checker.written, func(p *process, _ map[objectName]ownerStatusWrite) bool { return p.ended })
 	}
 	c := m.sent
 	if c == nil || c.verb != callStatus || c.ownerState == nil || r.Request.Subresource != "status" || r.Request.Object == nil {
-		return
-	}
-	state, o := c.ownerState, c.ownerState.owner()
-	continued := checker.continuesFormer(c.process, &r.Request.Object.Ref)
-	if c.writesOtherOwner(r.Request) {
-		checker.addKnownViolation(namesakeStatus, func() Evidence {
-			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote the status of this owner to another object with the same name, UID %s, which was never in the cache of the process",
-				state.name(), c.process.name, r.Request.Object.UID), "a status write only to the owner that the status describes")
-		})
 		return
 	}
 	var written struct { // the checker needs no other field
@@ -77,6 +78,15 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
+	}
+	state, o := c.ownerState, c.ownerState.owner()
+	continued := checker.continuesFormer(c.process, &r.Request.Object.Ref, ownerStatusWrite{r.Request.Object.UID, written.Status.ObservedGeneration, m.processTime})
+	if c.writesOtherOwner(r.Request) {
+		checker.addKnownViolation(namesakeStatus, func() Evidence {
+			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote the status of this owner to another object with the same name, UID %s, which was never in the cache of the process",
+				state.name(), c.process.name, r.Request.Object.UID), "a status write only to the owner that the status describes")
+		})
+		return
 	}
 	reported := c.reportedOwner(r.Request)
 	if reported == nil {
@@ -141,16 +151,16 @@ func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Requ
 	})
 }
 
-// continuesFormer records a status write to an owner. It reports whether the last status write of the
-// process under this name was to another owner, which had this name before.
-func (checker *statusChecker) continuesFormer(p *process, owner *history.Ref) bool {
+// continuesFormer records a status write to an owner. It reports whether the process has just tried to
+// write a status of the same generation to another owner, which had this name before.
+func (checker *statusChecker) continuesFormer(p *process, owner *history.Ref, write ownerStatusWrite) bool {
 	if checker.written[p] == nil {
-		checker.written[p] = map[objectName]types.UID{}
+		checker.written[p] = map[objectName]ownerStatusWrite{}
 	}
 	name := nameOf(*owner)
-	former := checker.written[p][name]
-	checker.written[p][name] = owner.UID
-	return former != "" && former != owner.UID
+	former, found := checker.written[p][name]
+	checker.written[p][name] = write
+	return found && former.owner != write.owner && former.observedGeneration == write.observedGeneration && write.at-former.at <= conflictRetryMax
 }
 
 // checkTransitions reports a condition without lastTransitionTime. It also reports a condition whose

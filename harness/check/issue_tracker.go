@@ -40,6 +40,19 @@ func newIssueTracker(tested *testedControllers) *issueTracker {
 	}
 }
 
+// observeIssues passes a record to the known upstream issues. If this panics, it removes them from the
+// model. A checker that needs them then panics, too, so that only the result of this check is unknown.
+func (m *Model) observeIssues(r *history.Record) {
+	defer func() {
+		if recover() != nil {
+			m.issues = nil
+		}
+	}()
+	if m.issues != nil {
+		m.issues.observe(m, r)
+	}
+}
+
 // observe reads the next record of the history. The model must contain this record already.
 func (t *issueTracker) observe(m *Model, r *history.Record) {
 	ownsPods, rollsOut := t.tested.has(kube.OwnsPods), t.tested.has(kube.RollsOut)

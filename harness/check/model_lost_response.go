@@ -21,7 +21,7 @@ func (p *process) recordSuccess(c *call, pod types.UID, at time.Duration) {
 	p.successes = append(slices.DeleteFunc(p.successes, func(earlier answeredWrite) bool { return earlier.at < at-lag }), answeredWrite{c, pod, at})
 }
 
-// connectionBroke records that the connection of the process broke. The proxy sent the last
+// connectionBroke records that a fault broke the connection of the process. The proxy sent the last
 // responses, but the process may not have read them (allowed behavior lost-response).
 //
 // It returns the creates and deletes of pods that may have failed for the process. The argument at

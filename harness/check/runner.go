@@ -48,7 +48,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err := model.observe(record); err != nil {
 			return nil, activity, fmt.Errorf("line %d: %w", record.Seq, err)
 		}
-		model.issues.observe(model, record)
+		model.observeIssues(record)
 		observeAll(entries, model, record)
 		if model.phase == history.PhaseEnd {
 			activity.Incomplete = ""

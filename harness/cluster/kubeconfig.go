@@ -164,8 +164,8 @@ func (o Existing) loadError(files string, loader clientcmd.ClientConfig, cause e
 	return fmt.Errorf("loading the kubeconfig %s: %s; set --kubeconfig, --context or KUBECONFIG", files, configReason(cause))
 }
 
-// checkUser returns an error if the user of the context does not exist. The package of client-go then connects without
-// credentials.
+// checkUser returns an error if the user of the context does not exist. Otherwise, client-go would connect
+// without credentials.
 func (o Existing) checkUser(loader clientcmd.ClientConfig) error {
 	config, err := loader.RawConfig()
 	if err != nil {

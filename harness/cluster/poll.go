@@ -63,7 +63,7 @@ var (
 	hostPattern = regexp.MustCompile(`(?:dial (?:tcp|udp)[46]?: )?lookup (\S+?)(?: on \S+)?: no such host`)
 	// systemCallPattern matches the name of the failed system call before its error.
 	systemCallPattern = regexp.MustCompile(`: (?:connect|read|write): (connection|no route|network|i/o|no such file|permission|broken pipe|operation)`)
-	// htmlPattern matches the error about a response in HTML, which is that of another server, such as a proxy.
+	// htmlPattern matches the error for an HTML response. Another server, such as a proxy, sent it.
 	htmlPattern = regexp.MustCompile(`(?is)(?:serializer for text/html doesn't exist|<!doctype html|<html).*$`)
 	// plainPattern matches a connection with TLS to a server without TLS.
 	plainPattern = regexp.MustCompile(`tls: first record does not look like a TLS handshake|http: server gave HTTP response to HTTPS client`)

@@ -258,8 +258,8 @@ type WatchClosed struct {
 	Subject  string `json:"subject"`
 	Resource string `json:"resource"`
 	Reason   string `json:"reason"` // why the stream ended, in words
-	// Broken is true if the connection of the controllers under test broke, or if they closed the
-	// watch. The proxy cannot tell these two apart. A broken connection breaks all requests on it.
+	// Broken is true if a fault broke the connection of the controllers under test. This breaks all
+	// requests on the connection.
 	Broken bool `json:"broken,omitempty"`
 }
 

@@ -36,14 +36,16 @@ func BuiltinByResource(group, resource string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// ServedVersions returns the versions with which API servers serve a built-in kind, if they do not serve the given
-// one. An example is apps/v1 for a StatefulSet of apps/v1beta1, or of v1. Otherwise, the result is empty.
-//
-// Once a kind has a stable version, API servers serve no earlier version of the kind. They serve no kinds of the
-// group extensions.
+// lastRemoval is the minor version of Kubernetes 1 up to which [ServedVersions] knows removed
+// versions. No older cluster is supported by its vendor.
+const lastRemoval = 29
+
+// ServedVersions returns the versions with which API servers serve a built-in kind, if they do not
+// serve the given one. An example is apps/v1 for a StatefulSet of apps/v1beta1, or of v1. Otherwise,
+// the result is empty.
 func ServedVersions(gvk schema.GroupVersionKind) []string {
 	recognized := scheme.Scheme.Recognizes(gvk) && gvk.Group != "extensions"
-	if !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) || recognized && isStable(gvk.Version) {
+	if !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) || recognized && !isRemoved(gvk) {
 		return nil
 	}
 	var served []string
@@ -54,6 +56,20 @@ func ServedVersions(gvk schema.GroupVersionKind) []string {
 	}
 	slices.Sort(served)
 	return served
+}
+
+// isRemoved reports whether Kubernetes 1.29 or an earlier version removed a version of a kind.
+func isRemoved(gvk schema.GroupVersionKind) bool {
+	o, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return false
+	}
+	lifecycle, ok := o.(interface{ APILifecycleRemoved() (major, minor int) })
+	if !ok {
+		return false
+	}
+	major, minor := lifecycle.APILifecycleRemoved()
+	return major == 1 && minor <= lastRemoval
 }
 
 // isStable reports whether a version is neither alpha nor beta, such as v1.

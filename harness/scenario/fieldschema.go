@@ -21,7 +21,7 @@ type fieldSchema map[string]any
 // CustomResourceDefinition, in the field openAPIV3Schema.
 func (k *ExternalKind) SetSchema(openAPIV3Schema map[string]any) { k.schema = openAPIV3Schema }
 
-// CopySchema sets the schema of another kind; see [ExternalKind.SetSchema].
+// CopySchema copies the schema of another kind; see [ExternalKind.SetSchema].
 func (k *ExternalKind) CopySchema(from ExternalKind) { k.schema = from.schema }
 
 // schemaOf returns the schema of a kind in the field operator, or nil if it is not known.
@@ -62,10 +62,10 @@ func (s fieldSchema) names() []string {
 }
 
 // schemaFields records an error for each field or value that the schema of a kind does not permit. The API server
-// refuses such an object.
+// refuses such an object. The schema says nothing about an object of another version.
 func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	schema := v.schemaOf(kind)
-	if schema == nil || v.invalid(path) {
+	if schema == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
 		return
 	}
 	fields := found.Copy()

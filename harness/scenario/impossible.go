@@ -114,9 +114,10 @@ func (v *validator) conditions() {
 }
 
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
-// has no pods until a step resumes it. There is no error if a fault may resume it, or if it may adopt a ReplicaSet.
+// has no pods until a step resumes it. There is no error if an operator or a fault may resume it, or if it may adopt a
+// ReplicaSet.
 func (v *validator) paused() {
-	if v.scenario.createdMax(ReplicaSet, "") > 0 || slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
+	if v.scenario.Operator != nil || v.scenario.createdMax(ReplicaSet, "") > 0 || slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
 		return
 	}
 	paused := map[string]bool{} // the names of the Deployments that were created with paused: true
@@ -126,6 +127,10 @@ func (v *validator) paused() {
 		case *Create:
 			if op.Kind == Deployment {
 				paused[op.Name] = op.Paused && op.Replicas != nil && *op.Replicas > 0
+			}
+		case *Delete:
+			if op.Propagation == Orphan {
+				return // a new Deployment may adopt the ReplicaSets
 			}
 		case *Resume:
 			delete(paused, op.Name)

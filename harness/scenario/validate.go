@@ -52,7 +52,7 @@ type validator struct {
 	// as of user-edit. A create step with a manifest in this parameter must have a kind that is
 	// in the list kinds above.
 	kindsFixed bool
-	// elsewhere says in errors where else than in operator.kinds a kind may be. It is empty for a scenario.
+	// elsewhere names another place for kinds in errors. It is empty for a scenario.
 	elsewhere string
 	// anyKind is true while the validator checks the steps in a parameter of a fault outside of
 	// a scenario. These steps may use any kind that needs a manifest, because no workload is

@@ -27,8 +27,8 @@ type Limit struct {
 func Fixed(n int) *Limit { return &Limit{lowest: n, highest: n, current: n} }
 
 // Adaptive returns a Limit that begins with the argument start, and is between 1 and the argument
-// highest. It decreases by 1 if a run stalls for more than 25 % of its duration. It increases by 1
-// after as many consecutive runs without such stalls as run at the same time.
+// highest. It decreases by 1 if a run cannot start, or stalls for more than 25 % of its duration. It
+// increases by 1 after as many consecutive other runs as run at the same time.
 func Adaptive(start, highest int) *Limit {
 	return &Limit{lowest: 1, highest: max(start, highest), current: start}
 }
@@ -41,8 +41,9 @@ func (l *Limit) Current() int {
 }
 
 // begin returns a function that the caller calls when a run ends that begins now. The function
-// adapts the limit to the stalls of this run. It does nothing if the limit has changed since the
-// run began, because the run then says nothing about the new limit.
+// adapts the limit to the stalls of this run. The argument is nil for a run that could not start.
+// The function does nothing if the limit has changed since the run began, because the run then says
+// nothing about the new limit.
 func (l *Limit) begin() (end func(*reports.Run)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,13 +51,14 @@ func (l *Limit) begin() (end func(*reports.Run)) {
 	return func(run *reports.Run) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if run == nil || changes != l.changes {
-			return
-		}
-		if run.Stalled.Seconds() > stalledMax*run.Duration.Seconds() {
+		switch {
+		case changes != l.changes || run != nil && run.Duration == 0: // a run without a history says nothing
+		case run == nil || run.Stalled.Seconds() > stalledMax*run.Duration.Seconds():
 			l.change(-1)
-		} else if l.steady++; l.steady >= l.current {
-			l.change(1)
+		default:
+			if l.steady++; l.steady >= l.current {
+				l.change(1)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,29 +52,35 @@ func TestLimitConcurrentRuns(t *testing.T) {
 	for _, end := range ends {
 		end(&reports.Run{Duration: time.Second, Stalled: time.Second})
 	}
-	limit.begin()(nil) // a run that could not start
+	limit.begin()(&reports.Run{}) // a run without a history
 	if got := limit.Current(); got != 3 {
 		t.Errorf("limit %d, want 3", got)
+	}
+	limit.begin()(nil) // a run that could not start
+	if got := limit.Current(); got != 2 {
+		t.Errorf("limit %d after a run that could not start, want 2", got)
 	}
 }
 
 // TestRunParallelAdapts checks that RunParallel makes more runs at the same time if runs do not
 // stall. The last three runs end only after all of them have begun.
 func TestRunParallelAdapts(t *testing.T) {
-	var begun sync.WaitGroup
-	begun.Add(3)
-	quick := func(context.Context) (*reports.Run, error) { return &reports.Run{Duration: time.Second}, nil }
-	together := func(context.Context) (*reports.Run, error) {
-		begun.Done()
-		begun.Wait()
-		return &reports.Run{Duration: time.Second}, nil
-	}
-	taken := 0
-	err := RunParallel(t.Context(), Adaptive(1, 3), of(quick, quick, quick, together, together, together), func(int, *reports.Run, error) error {
-		taken++
-		return nil
+	synctest.Test(t, func(t *testing.T) { // fails if all goroutines wait
+		var begun sync.WaitGroup
+		begun.Add(3)
+		quick := func(context.Context) (*reports.Run, error) { return &reports.Run{Duration: time.Second}, nil }
+		together := func(context.Context) (*reports.Run, error) {
+			begun.Done()
+			begun.Wait()
+			return &reports.Run{Duration: time.Second}, nil
+		}
+		taken := 0
+		err := RunParallel(t.Context(), Adaptive(1, 3), of(quick, quick, quick, together, together, together), func(int, *reports.Run, error) error {
+			taken++
+			return nil
+		})
+		if err != nil || taken != 6 {
+			t.Errorf("%d runs, error %v; want 6 runs", taken, err)
+		}
 	})
-	if err != nil || taken != 6 {
-		t.Errorf("%d runs, error %v; want 6 runs", taken, err)
-	}
 }

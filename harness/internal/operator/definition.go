@@ -214,7 +214,7 @@ func checkSchema(at string, value any) error {
 	_, isList := schema["required"].([]any)
 	switch {
 	case named == "" && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true:
-		return fmt.Errorf("%s.type: found nothing; expected %s", at, nearest.List(schemaTypes, "or"))
+		return fmt.Errorf("%s.type: found %s; expected %s", at, found(schema["type"]), nearest.List(schemaTypes, "or"))
 	case named != "" && !slices.Contains(schemaTypes, named):
 		return fmt.Errorf("%s.type: found %.60q; expected %s%s", at, named, nearest.List(schemaTypes, "or"), nearest.Suggestion(named, schemaTypes))
 	case named == "array" && schema["items"] == nil:

@@ -173,7 +173,11 @@ func checkName(o *unstructured.Unstructured) error {
 		return fmt.Errorf("metadata.namespace: found %.80q; expected %s", namespace, dnsLabel)
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.GetLabels())) {
-		if value := o.GetLabels()[key]; len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+		value := o.GetLabels()[key]
+		if strings.Contains(value, "{{") {
+			return fmt.Errorf("metadata.labels: found %.80q, an action of a Helm template; render the template with \"helm template\" first", value)
+		}
+		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
 			return fmt.Errorf("metadata.labels: found %.80q with the value %.80q; expected a label such as app.kubernetes.io/name, with at most 63 letters, digits, -, _ and . as its value", key, value)
 		}
 	}
