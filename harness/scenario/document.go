@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"reflect"
+	"regexp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
@@ -9,6 +10,10 @@ import (
 // Document is a YAML file that is not a scenario, such as a file that describes the controllers
 // under test. gauntlet reads it as strictly as a scenario.
 type Document struct{ source *source }
+
+// manifestPattern matches a manifest of Kubernetes whose first field is apiVersion, and its kind. A
+// manifest may have several documents.
+var manifestPattern = regexp.MustCompile(`\A(?:(?:#.*|---[ \t]*|[ \t]*)\n)*apiVersion:.*\n(?:#.*\n)*kind:[ \t]*([A-Za-z]{1,60})`)
 
 // LoadDocument reads the YAML file at path into a Go value. The argument into is a pointer to this
 // value. LoadDocument is as strict as [Load]: an unknown field or a value of the wrong type is an
@@ -19,6 +24,9 @@ func LoadDocument(path string, into any) (Document, error) {
 		return Document{}, err
 	}
 	document := Document{&source{file: path}}
+	if kind := manifestPattern.FindSubmatch(data); kind != nil {
+		return document, document.source.errorAt(position{}, "", "found the manifest of a %s; expected a subject file; list the manifest in subject.manifests of a subject file", kind[1])
+	}
 	root, err := parseNode(document.source, data)
 	if err != nil {
 		return document, err

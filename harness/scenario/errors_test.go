@@ -24,7 +24,7 @@ func TestParseErrors(t *testing.T) {
 		{"empty documents", "---\n---\n# x\n...\n", "x.yaml: found an empty file; expected a mapping"},
 		{"comment only", "# nothing\n", "x.yaml: found an empty file; expected a mapping"},
 		{"unclosed", "name: [a,\n", "x.yaml:1:7: the file is not valid YAML: sequence end token ']' not found; expected a list such as [a, b], or a text in quotes"},
-		{"indented by one", "name: a\nworkload:\n  - create: {kind: Pod, name: a}\n   await: {until: ready}\n", "x.yaml:4:4: the file is not valid YAML: value is not allowed in this context; expected the indentation of the fields or items beside it, and a space after each colon"},
+		{"indented by one", "name: a\nworkload:\n  - create: {kind: Pod, name: a}\n   await: {until: ready}\n", "x.yaml:4:4: the file is not valid YAML: value is not allowed in this context; expected the indentation of the fields or items beside it, a space after each colon, and quotes around a text with \": \" or with quotes inside"},
 		{"template", "name: {{ .Name }}\n", "x.yaml:1:8: the file is not valid YAML: could not find flow map content; expected a mapping such as {a: 1, b: 2}, or a text in quotes"},
 		{"twice", minimal + "name: b\n", `x.yaml:5:1: the file is not valid YAML: mapping key "name" already defined at [1:1]; give each key only once`},
 		{"two documents", minimal + "---\n" + minimal, "x.yaml:6:1: found a second YAML document; expected one document per file"},

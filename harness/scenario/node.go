@@ -103,7 +103,7 @@ const tooDeep = "found values nested too deeply; expected at most %d levels of l
 var yamlExpectations = []struct{ message, expected string }{
 	{"unknown YAML version", "expected %YAML 1.2, or no directive"},
 	{"already defined", "give each key only once"},
-	{"not allowed in this context", "expected the indentation of the fields or items beside it, and a space after each colon"},
+	{"not allowed in this context", "expected the indentation of the fields or items beside it, a space after each colon, and quotes around a text with \": \" or with quotes inside"},
 	{"unexpected key name", "expected the indentation of the fields beside it, and a space after each colon"},
 	{"non-map value is specified", "expected a field such as name: web"},
 	{"could not find map value", "expected a field such as name: web"},

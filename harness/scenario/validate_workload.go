@@ -147,6 +147,10 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	if known == nil && (v.scenario.Operator != nil || target.Kind.IsGeneric() && !hasKind(v.kinds, target.Kind)) {
 		return
 	}
+	if await.Until != Gone && known == nil {
+		v.check(false, path+".name", "found %s, but no earlier step creates this object; add a create step before this step, or the field operator: {} if the controllers under test create it%s", target, similarObject(target, objects))
+		return
+	}
 	if await.Until != Gone {
 		v.exists(path+".name", target, objects)
 		return

@@ -193,6 +193,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"up", "now"}, `up: found the argument "now"; expected none`},
 		{[]string{"down", "--all", "x"}, "found --all and the names x; use either --all or names"},
 		{[]string{"run", "nothing"}, `scenario "nothing": no such file, and no built-in scenario of this name; "gauntlet list scenarios" lists`},
+		{[]string{"run", "\u2013dry-run"}, "scenario \"\u2013dry-run\": found a dash that is not the character -; did you mean --dry-run?"},
 		{[]string{"run", "brust"}, `scenario "brust": no such file, and no built-in scenario of this name; did you mean burst?`},
 		{[]string{"run", "x.yaml"}, `scenario "x.yaml": no such file; "gauntlet list`},
 		{[]string{"run", ""}, "run: found an empty argument in position 1; expected [SCENARIO…]"},

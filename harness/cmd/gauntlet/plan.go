@@ -34,7 +34,11 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		return err
 	}
 	if info, err := os.Stat(f.upstreamDir); f.upstreamDir != "" && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("--upstream-dir=%s: found no such directory; expected a directory with the binaries of etcd, Kubernetes and KWOK", f.upstreamDir)
+		found := "no such directory"
+		if err == nil {
+			found = "a file"
+		}
+		return fmt.Errorf("--upstream-dir=%s: found %s; expected a directory with the binaries of etcd, Kubernetes and KWOK", f.upstreamDir, found)
 	}
 	if isSubjectFile(f.subject) {
 		if err := checkSubjectFile(f.subject, scenarios); err != nil {

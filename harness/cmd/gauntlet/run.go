@@ -564,6 +564,9 @@ func noScenario(name string) error {
 		known = append(known, s.Name)
 	}
 	base := filepath.Base(name)
+	if dashless := strings.TrimLeft(name, "\u2010\u2011\u2012\u2013\u2014\u2212"); dashless != name {
+		return fmt.Errorf("scenario %q: found a dash that is not the character -; did you mean --%s?", name, dashless)
+	}
 	if strings.Contains(name, "://") {
 		return fmt.Errorf("scenario %q: found a URL; expected the path of a file, or a built-in scenario", name)
 	}

@@ -430,6 +430,7 @@ func TestErrors(t *testing.T) {
 		{"own API server", "subject: {exec: run, args: ['--master=https://10.0.0.1']}", `subject.args[0]: found "--master=https://10.0.0.1"`},
 		{"merge conflict", "<<<<<<< HEAD\nsubject: {exec: a}\n=======\nsubject: {exec: b}\n>>>>>>> x\n", "subject.yaml:1:1: found a marker of a merge conflict in git; resolve the conflict first"},
 		{"baseline", "effects: {}\nend: {}\nformat: 3\n", ": found a baseline; expected a subject file; pass the baseline with the flag --baseline"},
+		{"manifest", "# of our operator\n---\napiVersion: v1\nkind: ConfigMap\n---\napiVersion: apps/v1\n", ": found the manifest of a ConfigMap; expected a subject file; list the manifest in subject.manifests of a subject file"},
 		{"scenario", "name: a\nworkload: []\n", ": found a scenario; expected a subject file; pass the scenario as an argument"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without the field kind"},
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
