@@ -279,6 +279,28 @@ func (s *objects) checkNamesakes(found *scenario.Operator) error {
 	return nil
 }
 
+// checkListed returns an error if a kind in operator.kinds of the subject file differs from its
+// CustomResourceDefinition. It also returns the path of the wrong field.
+func (s *objects) checkListed(found *scenario.Operator) (path string, err error) {
+	if found == nil {
+		return "", nil
+	}
+	for i, listed := range found.Kinds {
+		j := slices.IndexFunc(s.kinds, func(k scenario.ExternalKind) bool { return k.Kind == listed.Kind && k.APIVersion == listed.APIVersion })
+		if j < 0 {
+			continue
+		}
+		at := fmt.Sprintf("operator.kinds[%d]", i)
+		switch defined := s.kinds[j]; {
+		case listed.Plural != "" && listed.Plural != defined.Plural:
+			return at + ".plural", fmt.Errorf("found %.80q; expected %s, as in the CustomResourceDefinition of %s", listed.Plural, defined.Plural, listed.Kind)
+		case listed.ClusterScoped && !defined.ClusterScoped:
+			return at + ".clusterScoped", fmt.Errorf("found true, but the CustomResourceDefinition of %s has the scope Namespaced; remove the field", listed.Kind)
+		}
+	}
+	return "", nil
+}
+
 // withKind returns a list of kinds with one more kind, unless the list already contains this kind.
 func withKind(kinds []string, kind string) []string {
 	if slices.Contains(kinds, kind) {

@@ -157,6 +157,9 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 	if err != nil {
 		return nil, d.document.Errorf("subject.manifests", "%w", err)
 	}
+	if path, err := deployed.checkListed(d.Operator); err != nil {
+		return nil, d.document.Errorf(path, "%w", err)
+	}
 	described := deployed.operator(d.Operator)
 	if err := d.document.CheckOperator(&described); err != nil {
 		return nil, err
