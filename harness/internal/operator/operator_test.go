@@ -313,6 +313,7 @@ spec:
             - {name: LAST, valueFrom: {configMapKeyRef: {name: config, key: other}}}
             - {name: LAST, value: last}
             - {name: SET, valueFrom: {configMapKeyRef: {name: config, key: absent}}}
+            - {name: LEVEL, valueFrom: {configMapKeyRef: {name: config, key: metrcs}}}
       volumes:
         - {name: optional, secret: {secretName: elsewhere, optional: true}}
         - {name: config, configMap: {name: config}}
@@ -328,7 +329,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"variables of ConfigMap elsewhere", "variable ABSENT", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
+	if want := []string{"variables of ConfigMap elsewhere", "variable ABSENT (Secret elsewhere is not in the manifests)", "variable LEVEL (ConfigMap config has no key metrcs; did you mean metrics?)", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
 		t.Errorf("missing %q, want %q", loaded.Missing, want)
 	}
 	definition := loaded.Target.Definition()

@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // podFields matches the fields of a pod that an environment variable may have as its value.
@@ -32,7 +35,7 @@ func (s *objects) environment(set map[string]string) (env map[string]string, mis
 		if known {
 			env[variable.Name] = inCertificates(value, s.certificates)
 		} else if _, isSet := set[variable.Name]; !isSet && !optional {
-			missing = append(missing, "variable "+variable.Name)
+			missing = append(missing, "variable "+variable.Name+s.lack(variable.ValueFrom))
 		}
 	}
 	for _, name := range addresses {
@@ -82,6 +85,25 @@ func (s *objects) valueOf(variable corev1.EnvVar) (value string, known, optional
 		value, optional = templateOf(value), isTrue(from.SecretKeyRef.Optional)
 	}
 	return value, known, optional
+}
+
+// lack says why a variable has no value. Its ConfigMap or Secret is not in the manifests, or has no such
+// key. The result is "" for other variables.
+func (s *objects) lack(from *corev1.EnvVarSource) string {
+	var kind, name, key string
+	switch {
+	case from.ConfigMapKeyRef != nil:
+		kind, name, key = "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key
+	case from.SecretKeyRef != nil:
+		kind, name, key = "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Key
+	default:
+		return ""
+	}
+	data := s.dataOf(kind, name)
+	if data == nil {
+		return fmt.Sprintf(" (%s %s is not in the manifests)", kind, name)
+	}
+	return fmt.Sprintf(" (%s %s has no key %s%s)", kind, name, key, nearest.Suggestion(key, slices.Collect(maps.Keys(data))))
 }
 
 // isTrue reports whether an optional field is set to true.
