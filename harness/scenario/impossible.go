@@ -110,7 +110,19 @@ func (v *validator) conditions() {
 		}
 		known := slices.ContainsFunc(expected, func(status string) bool { return strings.EqualFold(status, condition.Status) })
 		v.check(err != nil || condition.Type == "" || known, stepPath(i)+".await.until", "found the status %.60q; expected %s", condition.Status, nearest.List(expected, "or"))
+		types := conditionTypes[kind]
+		meant := nearest.Suggestion(condition.Type, types)
+		v.check(err != nil || meant == "" || slices.Contains(types, condition.Type), stepPath(i)+".await.until", "found the condition %.60q for a %s%s", condition.Type, kind, meant)
 	}
+}
+
+// conditionTypes has the conditions that Kubernetes sets in the status of a kind. Other clients may set
+// more, so that only a similar name is a mistake.
+var conditionTypes = map[Kind][]string{
+	Deployment:            {"Available", "Progressing", "ReplicaFailure"},
+	ReplicaSet:            {"ReplicaFailure"},
+	ReplicationController: {"ReplicaFailure"},
+	Pod:                   {"ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"},
 }
 
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment

@@ -299,6 +299,9 @@ func TestImpossibleSteps(t *testing.T) {
 		{"ports that stay", "  - create: {kind: Service, name: web, selector: {app: web}}\n  - publish: {kind: Service, name: web, type: NodePort}\n", ""},
 		{"an unknown status", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=Maybe}\n",
 			`workload[0].await.until: found the status "Maybe"; expected True, False or Unknown`},
+		{"a misspelled condition", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Availble}\n",
+			`workload[0].await.until: found the condition "Availble" for a Deployment; did you mean Available?`},
+		{"a condition of another client", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\n", ""},
 		{"a status in lower case", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=false}\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
