@@ -44,7 +44,7 @@ var AllowedBehaviors = []AllowedBehavior{
 			"all: accept a write if any state of the cache justifies it. States from before the version on which the write is based do not count.",
 			"revisions: reports a second ReplicaSet for a template only if each of these states contains the first ReplicaSet.",
 			"rollback: allows the controller to repeat a write without a response, based on the same version.",
-			"expectations, not-above-desired, not-below-desired, status: treat a create or delete of a pod as possibly failed if a fault breaks the connection of the process less than a second after the response.",
+			"expectations, not-above-desired, status: treat a create or delete of a pod as possibly failed if a fault breaks the connection of the process less than a second after the response.",
 			"terminating-namespace: allows another create for each new pod whose create got no response, because the controller may take this pod for the pod of the refused create.",
 		},
 	},

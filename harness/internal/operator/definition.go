@@ -1,10 +1,12 @@
 package operator
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,7 +170,7 @@ func (d *definition) checkVersions() error {
 		if schema["type"] != "object" {
 			return fmt.Errorf("%s.schema.openAPIV3Schema.type: found %s; expected object", at, found(schema["type"]))
 		}
-		if err := checkSchema(at+".schema.openAPIV3Schema", schema); err != nil {
+		if err := cmp.Or(checkSchema(at+".schema.openAPIV3Schema", schema), checkColumns(at+".additionalPrinterColumns", version.AdditionalPrinterColumns)); err != nil {
 			return err
 		}
 	}
@@ -191,6 +193,37 @@ func unknownFields(container map[string]any) string {
 		return ""
 	}
 	return "; the fields there are unknown: " + strings.Join(slices.Sorted(maps.Keys(container)), ", ")
+}
+
+// checkLimits returns an error if a limit of a schema is no number, or if its pattern is invalid.
+func checkLimits(at string, schema map[string]any) error {
+	for _, name := range []string{"maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf"} {
+		switch limit := schema[name].(type) {
+		case nil, int64, float64:
+		default:
+			return fmt.Errorf("%s.%s: found %s; expected a number without quotes", at, name, found(limit))
+		}
+	}
+	if pattern, ok := schema["pattern"].(string); ok {
+		if _, err := regexp.Compile(pattern); err != nil {
+			return fmt.Errorf("%s.pattern: found %.80q, which is not a valid regular expression: %w", at, pattern, err)
+		}
+	}
+	return nil
+}
+
+// columnTypes are the types of columns that kubectl prints.
+var columnTypes = []string{"boolean", "date", "integer", "number", "string"}
+
+// checkColumns returns an error if a column that kubectl prints has no valid type.
+func checkColumns(at string, columns []map[string]any) error {
+	for i, column := range columns {
+		named, _ := column["type"].(string)
+		if !slices.Contains(columnTypes, named) {
+			return fmt.Errorf("%s[%d].type: found %s; expected %s", at, i, found(column["type"]), nearest.List(columnTypes, "or"))
+		}
+	}
+	return nil
 }
 
 // schemaTypes are the types that a schema of a CustomResourceDefinition may name.
@@ -221,6 +254,9 @@ func checkSchema(at string, value any) error {
 		return fmt.Errorf("%s.items: found nothing; expected the schema of the items", at)
 	case schema["required"] != nil && !isList:
 		return fmt.Errorf("%s.required: found %s; expected a list of the names of required fields, beside their properties", at, found(schema["required"]))
+	}
+	if err := checkLimits(at, schema); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema)) {
 		if suggestion := nearest.Suggestion(name, schemaFields); !slices.Contains(schemaFields, name) && suggestion != "" {
