@@ -299,8 +299,8 @@ func TestImpossibleSteps(t *testing.T) {
 		{"ports that stay", "  - create: {kind: Service, name: web, selector: {app: web}}\n  - publish: {kind: Service, name: web, type: NodePort}\n", ""},
 		{"an unknown status", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=Maybe}\n",
 			`workload[0].await.until: found the status "Maybe"; expected True, False or Unknown`},
-		{"a misspelled condition", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Availble}\n",
-			`workload[0].await.until: found the condition "Availble" for a Deployment; did you mean Available?`},
+		{"a misspelled condition", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=ReplicasFailure}\n",
+			`workload[0].await.until: found the condition "ReplicasFailure" for a Deployment; did you mean ReplicaFailure?`},
 		{"a condition of another client", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\n", ""},
 		{"a status in lower case", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=false}\n", ""},
 	} {
