@@ -279,7 +279,7 @@ func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, erro
 			}
 			read, err := objectsOf(&unstructured.Unstructured{Object: fields})
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("items[%d]: %w", i, err)
 			}
 			objects = append(objects, read...)
 		}
