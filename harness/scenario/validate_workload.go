@@ -147,15 +147,12 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	if known == nil && (v.scenario.Operator != nil || target.Kind.IsGeneric() && !hasKind(v.kinds, target.Kind)) {
 		return
 	}
-	if await.Until != Gone && known == nil {
-		v.check(false, path+".name", "found %s, but no earlier step creates this object; add a create step before this step, or the field operator: {} if the controllers under test create it%s", target, similarObject(target, objects))
-		return
-	}
 	if await.Until != Gone {
-		v.exists(path+".name", target, objects)
+		v.created(path+".name", target, objects, ", or the field operator: {} if the controllers under test create it")
+		v.remains(path+".name", target, known)
 		return
 	}
-	v.check(known != nil, path+".name", "found %s, but no earlier step creates this object; add a create step before this step%s", target, similarObject(target, objects))
+	v.created(path+".name", target, objects, "")
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no earlier step deletes %s; add a delete step before this await", target)
 }
 
@@ -164,9 +161,20 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 // steps create.
 func (v *validator) exists(path string, target Target, objects map[Target]*object) bool {
 	known := objects[target]
-	v.check(known != nil, path, "found %s, but no earlier step creates this object; add a create step before this step%s", target, similarObject(target, objects))
-	v.check(known == nil || known.deleted < 0, path, "found %s, but workload[%d] deletes this object; expected an object that exists", target, deletionOf(known))
+	v.created(path, target, objects, "")
+	v.remains(path, target, known)
 	return known != nil && known.deleted < 0
+}
+
+// created reports an error if no earlier step creates the target. The argument advice continues the
+// advice in the error.
+func (v *validator) created(path string, target Target, objects map[Target]*object, advice string) {
+	v.check(objects[target] != nil, path, "found %s, but no earlier step creates this object; add a create step before this step%s%s", target, advice, similarObject(target, objects))
+}
+
+// remains reports an error if an earlier step deletes a target that is known.
+func (v *validator) remains(path string, target Target, known *object) {
+	v.check(known == nil || known.deleted < 0, path, "found %s, but workload[%d] deletes this object; expected an object that exists", target, deletionOf(known))
 }
 
 // similarObject returns the suggestion of an object whose kind is that of the target and whose name is

@@ -77,30 +77,35 @@ func (s *objects) valueOf(variable corev1.EnvVar) (value string, known, optional
 		return variable.Value, true, false
 	case from.FieldRef != nil:
 		value, known = fieldValues[from.FieldRef.FieldPath]
-	case from.ConfigMapKeyRef != nil:
-		value, known = s.dataOf("ConfigMap", from.ConfigMapKeyRef.Name)[from.ConfigMapKeyRef.Key]
-		value, optional = templateOf(value), isTrue(from.ConfigMapKeyRef.Optional)
-	case from.SecretKeyRef != nil:
-		value, known = s.dataOf("Secret", from.SecretKeyRef.Name)[from.SecretKeyRef.Key]
-		value, optional = templateOf(value), isTrue(from.SecretKeyRef.Optional)
+	default:
+		kind, name, key, isOptional := keyOf(from)
+		value, known = s.dataOf(kind, name)[key]
+		value, optional = templateOf(value), isOptional
 	}
 	return value, known, optional
+}
+
+// keyOf returns the ConfigMap or Secret, and the key there, with the value of a variable. All results are
+// empty for other variables. The result optional says whether a pod starts without the value.
+func keyOf(from *corev1.EnvVarSource) (kind, name, key string, optional bool) {
+	if ref := from.ConfigMapKeyRef; ref != nil {
+		return "ConfigMap", ref.Name, ref.Key, isTrue(ref.Optional)
+	}
+	if ref := from.SecretKeyRef; ref != nil {
+		return "Secret", ref.Name, ref.Key, isTrue(ref.Optional)
+	}
+	return "", "", "", false
 }
 
 // lack says why a variable has no value. Its ConfigMap or Secret is not in the manifests, or has no such
 // key. The result is "" for other variables.
 func (s *objects) lack(from *corev1.EnvVarSource) string {
-	var kind, name, key string
-	switch {
-	case from.ConfigMapKeyRef != nil:
-		kind, name, key = "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key
-	case from.SecretKeyRef != nil:
-		kind, name, key = "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Key
-	default:
-		return ""
-	}
+	kind, name, key, _ := keyOf(from)
 	data := s.dataOf(kind, name)
-	if data == nil {
+	switch {
+	case kind == "":
+		return ""
+	case data == nil:
 		return fmt.Sprintf(" (%s %s is not in the manifests)", kind, name)
 	}
 	return fmt.Sprintf(" (%s %s has no key %s%s)", kind, name, key, nearest.Suggestion(key, slices.Collect(maps.Keys(data))))
