@@ -80,7 +80,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		return // the API server rejects a status that cannot be decoded
 	}
 	state, o := c.ownerState, c.ownerState.owner()
-	continued := checker.continuesFormer(c.process, &r.Request.Object.Ref, ownerStatusWrite{r.Request.Object.UID, written.Status.ObservedGeneration, m.processTime})
+	continued := checker.continuesFormer(c.process, &r.Request.Object.Ref, written.Status.ObservedGeneration, m.processTime)
 	if c.writesOtherOwner(r.Request) {
 		checker.addKnownViolation(namesakeStatus, func() Evidence {
 			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote the status of this owner to another object with the same name, UID %s, which was never in the cache of the process",
@@ -153,14 +153,14 @@ func (checker *statusChecker) checkLaterWrite(m *Model, c *call, r *history.Requ
 
 // continuesFormer records a status write to an owner. It reports whether the process has just tried to
 // write a status of the same generation to another owner, which had this name before.
-func (checker *statusChecker) continuesFormer(p *process, owner *history.Ref, write ownerStatusWrite) bool {
+func (checker *statusChecker) continuesFormer(p *process, owner *history.Ref, generation int64, at time.Duration) bool {
 	if checker.written[p] == nil {
 		checker.written[p] = map[objectName]ownerStatusWrite{}
 	}
 	name := nameOf(*owner)
 	former, found := checker.written[p][name]
-	checker.written[p][name] = write
-	return found && former.owner != write.owner && former.observedGeneration == write.observedGeneration && write.at-former.at <= conflictRetryMax
+	checker.written[p][name] = ownerStatusWrite{owner.UID, generation, at}
+	return found && former.owner != owner.UID && former.observedGeneration == generation && at-former.at <= conflictRetryMax
 }
 
 // checkTransitions reports a condition without lastTransitionTime. It also reports a condition whose
