@@ -229,8 +229,8 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 		return "found no line with the usage in the help of the command"
 	}
 	var positional []string
-	for _, argument := range arguments {
-		if !strings.HasPrefix(argument, "-") {
+	for i, argument := range arguments {
+		if isValue := i > 0 && arguments[i-1] == "-o"; !isValue && !strings.HasPrefix(argument, "-") {
 			positional = append(positional, argument)
 		}
 	}
