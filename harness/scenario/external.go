@@ -60,7 +60,7 @@ type ExternalKind struct {
 	// together with plural.
 	ClusterScoped bool `yaml:"clusterScoped,omitempty"`
 
-	schema fieldSchema // see SetSchema
+	schema *kindSchema // see SetSchema; nil if it is not known
 }
 
 // New returns a scenario without faults whose workload is executed by a Go program, such as a

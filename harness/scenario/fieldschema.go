@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -17,23 +18,38 @@ import (
 // permits every value.
 type fieldSchema map[string]any
 
+// kindSchema is what a CustomResourceDefinition says about the objects of its kind.
+type kindSchema struct {
+	fields  fieldSchema
+	refused RefusedFields
+}
+
+// RefusedFields returns an error for each field of an object that the API server would refuse. The detail of an error
+// has what was found and what was expected. The function may change the object.
+//
+// A partial object is a merge patch: it may lack fields, and null removes a field.
+type RefusedFields func(object map[string]any, partial bool) field.ErrorList
+
 // SetSchema sets the schema with which gauntlet checks the fields of manifests, patches and awaits. It is that of a
-// CustomResourceDefinition, in the field openAPIV3Schema.
-func (k *ExternalKind) SetSchema(openAPIV3Schema map[string]any) { k.schema = openAPIV3Schema }
+// CustomResourceDefinition, in the field openAPIV3Schema. Only the function refused knows limits, required fields and
+// rules.
+func (k *ExternalKind) SetSchema(openAPIV3Schema map[string]any, refused RefusedFields) {
+	k.schema = &kindSchema{fields: openAPIV3Schema, refused: refused}
+}
 
 // CopySchema copies the schema of another kind; see [ExternalKind.SetSchema].
 func (k *ExternalKind) CopySchema(from ExternalKind) { k.schema = from.schema }
 
-// schemaOf returns the schema of a kind in the field operator, or nil if it is not known.
-func (v *validator) schemaOf(kind Kind) fieldSchema {
+// schemaOf returns the schema of a kind in the field operator. It has no fields if the schema is not known.
+func (v *validator) schemaOf(kind Kind) kindSchema {
 	if v.scenario.Operator == nil {
-		return nil
+		return kindSchema{}
 	}
 	i := slices.IndexFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == string(kind) })
-	if i < 0 {
-		return nil
+	if i < 0 || v.scenario.Operator.Kinds[i].schema == nil {
+		return kindSchema{}
 	}
-	return v.scenario.Operator.Kinds[i].schema
+	return *v.scenario.Operator.Kinds[i].schema
 }
 
 // property returns the schema of a field. The result ok is false if an object cannot have the field.
@@ -62,17 +78,23 @@ func (s fieldSchema) names() []string {
 }
 
 // schemaFields records an error for each field or value that the schema of a kind does not permit. The API server
-// refuses such an object. The schema says nothing about an object of another version.
-func (v *validator) schemaFields(path string, kind Kind, found Fields) {
+// refuses such an object. The schema says nothing about an object of another version. A partial object may lack fields.
+func (v *validator) schemaFields(path string, kind Kind, found Fields, partial bool) {
 	schema := v.schemaOf(kind)
-	if schema == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
+	if schema.fields == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
 		return
 	}
 	fields := found.Copy()
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(fields, name)
 	}
-	v.schemaValue(path, kind, schema, fields)
+	v.schemaValue(path, kind, schema.fields, fields)
+	if v.invalid(path) {
+		return // the reports above also name similar fields
+	}
+	for _, refused := range schema.refused(fields, partial) {
+		v.check(false, join(path, refused.Field), "%s, as in the CustomResourceDefinition of %s", refused.Detail, kind)
+	}
 }
 
 // schemaValue records the errors about a value of an object, and about the values inside.
@@ -179,7 +201,7 @@ func (v *validator) objectSchema(kind Kind) fieldSchema {
 	if object := v.newObject(kind); object != nil {
 		return typeSchema(reflect.TypeOf(object), typeDepth)
 	}
-	schema := v.schemaOf(kind)
+	schema := v.schemaOf(kind).fields
 	if schema == nil {
 		return nil
 	}

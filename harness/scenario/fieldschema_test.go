@@ -3,7 +3,22 @@ package scenario
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// refusals refuses a size above 20, and a complete object without a size.
+func refusals(object map[string]any, partial bool) field.ErrorList {
+	spec, _ := object["spec"].(map[string]any)
+	size, ok := spec["size"].(int64)
+	if !ok && !partial {
+		return field.ErrorList{field.Required(field.NewPath("spec", "size"), "found nothing; expected a value")}
+	}
+	if size > 20 {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "size"), size, "found 21; expected at most 20")}
+	}
+	return nil
+}
 
 // TestSchema checks that the fields of a custom resource must be in the schema of its kind.
 func TestSchema(t *testing.T) {
@@ -23,6 +38,10 @@ func TestSchema(t *testing.T) {
 		{"number in place of a text", "create MANIFEST {spec: {storage: 1}}", "manifest.spec.storage: found 1; expected a text in quotes, as in the CustomResourceDefinition of Notebook"},
 		{"text in place of a number", "create MANIFEST {spec: {size: '1'}}", `manifest.spec.size: found "1"; expected a whole number`},
 		{"unknown value", "create MANIFEST {spec: {mode: fast}}", `manifest.spec.mode: found "fast"; expected Fast or Slow`},
+		{"no size", "create MANIFEST {spec: {storage: 1Gi}}", "manifest.spec.size: found nothing; expected a value, as in the CustomResourceDefinition of Notebook"},
+		{"large size", "create MANIFEST {spec: {size: 21}}", "manifest.spec.size: found 21; expected at most 20"},
+		{"patch to a large size", "patch {merge: {spec: {size: 21}}}", "merge.spec.size: found 21"},
+		{"patch of another field", "patch {merge: {spec: {storage: 1Gi}}}", ""},
 		{"patch that removes a field", "patch {merge: {spec: {storage: null}}}", ""},
 		{"patch of an unknown field", "patch {merge: {spec: {storge: null}}}", "merge.spec.storge: found the field storge"},
 		{"patch of an unknown field of the status", "patch {status: {phse: a}}", "status.phse: found the field phse"},
@@ -47,14 +66,14 @@ func TestSchema(t *testing.T) {
 			}
 			manifest, isManifest := strings.CutPrefix(rest, "MANIFEST ")
 			if !isManifest {
-				manifest = "{spec: {}}"
+				manifest = "{spec: {size: 1}}"
 			}
 			input := "name: x\noperator: {kinds: [{apiVersion: example.com/v1, kind: Notebook}]}\nworkload:\n  - create: {kind: Notebook, apiVersion: example.com/v1, name: one, manifest: " + manifest + "}\n" + step + "\n"
 			s, err := Parse("x.yaml", []byte(input))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Operator.Kinds[0].SetSchema(schema)
+			s.Operator.Kinds[0].SetSchema(schema, refusals)
 			if err = s.Validate(); err == nil {
 				err = s.CheckReachable()
 			}

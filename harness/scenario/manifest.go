@@ -137,7 +137,8 @@ func (f Fields) replicas() (int, bool) {
 //
 // These fields are apiVersion, kind, name and namespace, because gauntlet takes them from the
 // step and the run. The status is not allowed either. spec.replicas must be within its bounds.
-func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
+// A merge patch is partial: it may lack fields that the kind requires.
+func (v *validator) fieldsOf(path string, kind Kind, found Fields, partial bool) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
 	found = found.Copy()
@@ -155,7 +156,7 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	}
 	v.specReplicas(path+".spec.replicas", kind, found)
 	v.fieldTypes(path, kind, found)
-	v.schemaFields(path, kind, found)
+	v.schemaFields(path, kind, found, partial)
 }
 
 // status records an error for a merge patch of a status that no object of the kind can have. The argument
@@ -168,7 +169,7 @@ func (v *validator) status(path string, name Kind, found Fields) {
 		v.check(has, path+".status", "found a %s, which has no status; expected a kind with a status", name)
 	}
 	v.fieldTypes(path, name, Fields{"status": map[string]any(found)})
-	v.schemaFields(path, name, Fields{"status": map[string]any(found)})
+	v.schemaFields(path, name, Fields{"status": map[string]any(found)}, true)
 }
 
 // newObject returns an empty object of a kind of Kubernetes. It returns nil for other kinds.
@@ -248,7 +249,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 		}
 	}
 	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
-	v.fieldsOf(path+".manifest", c.Kind, c.Manifest)
+	v.fieldsOf(path+".manifest", c.Kind, c.Manifest, false)
 }
 
 // apiVersion records an error if a create operation with a manifest has no valid apiVersion. The

@@ -41,7 +41,7 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		return fmt.Errorf("--upstream-dir=%s: found %s; expected a directory with the binaries of etcd, Kubernetes and KWOK", f.upstreamDir, found)
 	}
 	if isSubjectFile(f.subject) {
-		if err := checkSubjectFile(f.subject, scenarios); err != nil {
+		if err := checkSubjectFile(cmd.Context(), f.subject, scenarios); err != nil {
 			return err
 		}
 	}

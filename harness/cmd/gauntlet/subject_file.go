@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -81,8 +82,8 @@ func warnOfMissing(cmd *cobra.Command, path string, loaded *operator.Operator) {
 // checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The
 // controllers in the file become the controllers under test of the scenarios, except those of a program
 // in a Go module.
-func checkSubjectFile(path string, scenarios []*scenario.Scenario) error {
-	checked, err := operator.Check(path)
+func checkSubjectFile(ctx context.Context, path string, scenarios []*scenario.Scenario) error {
+	checked, err := operator.Check(ctx, path)
 	if err != nil || checked == nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func validateSubject(cmd *cobra.Command, path string) (*operator.Operator, error
 	if path == "" {
 		return nil, nil
 	}
-	checked, err := operator.Check(path)
+	checked, err := operator.Check(cmd.Context(), path)
 	if err != nil {
 		return nil, err
 	}

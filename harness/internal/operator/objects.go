@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ type objects struct {
 
 // sort reads the manifests of a subject file, which describes a program under test. It returns what
 // a run needs from them, and an error if a manifest is not valid for its kind.
-func sort(manifests []manifest) (*objects, error) {
+func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	sorted := &objects{places: map[string]string{}}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
@@ -65,7 +66,7 @@ func sort(manifests []manifest) (*objects, error) {
 			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
 		sorted.places[key] = o.place
-		if err := sorted.add(o, bound); err != nil {
+		if err := sorted.add(ctx, o, bound); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -104,7 +105,7 @@ func bindsOtherAccounts(binding manifest, manifests []manifest) bool {
 // add adds one object of the manifests to the fields of s. For an object that a run does not use,
 // it adds only the kind of the object to s.ignored. It uses the rules of a role only if a role
 // binding names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
-func (s *objects) add(m manifest, bound map[string]bool) error {
+func (s *objects) add(ctx context.Context, m manifest, bound map[string]bool) error {
 	o := m.Unstructured
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && !s.found:
@@ -113,7 +114,7 @@ func (s *objects) add(m manifest, bound map[string]bool) error {
 		s.deployment = fmt.Sprintf("%s: Deployment %s", m.place, o.GetName())
 		return err
 	case kind == "CustomResourceDefinition":
-		defined, err := kindOf(o)
+		defined, err := kindOf(ctx, o)
 		if err != nil {
 			return err
 		}

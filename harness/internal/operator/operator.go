@@ -76,23 +76,23 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		return nil, err
 	}
 	if d.Subject.Module == "" {
-		return d.operator(d.dir, within(d.dir, d.Subject.Exec))
+		return d.operator(ctx, d.dir, within(d.dir, d.Subject.Exec))
 	}
 	built, err := setup.MainPackage(ctx, d.Subject.Module)
 	if err != nil {
 		return nil, d.document.Errorf("subject.module", "%w", err)
 	}
-	return d.operator(built.ModuleDir, built.Executable)
+	return d.operator(ctx, built.ModuleDir, built.Executable)
 }
 
 // Check reads the subject file at path as [Load] does, but it downloads and builds nothing. If the file
 // names a Go module, Check reads no manifests, and returns nil.
-func Check(path string) (*Operator, error) {
+func Check(ctx context.Context, path string) (*Operator, error) {
 	d, err := read(path)
 	if err != nil || d.Subject.Module != "" {
 		return nil, err
 	}
-	return d.operator(d.dir, within(d.dir, d.Subject.Exec))
+	return d.operator(ctx, d.dir, within(d.dir, d.Subject.Exec))
 }
 
 // subjectFile is the content of a subject file with its path. It describes a program under test.
@@ -145,12 +145,12 @@ func (d *subjectFile) manifests(from string) ([]manifest, error) {
 
 // operator returns the program under test. The argument manifestDir is the directory of the manifests,
 // and executable is the path of the program.
-func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error) {
+func (d *subjectFile) operator(ctx context.Context, manifestDir, executable string) (*Operator, error) {
 	objects, err := d.manifests(manifestDir)
 	if err != nil {
 		return nil, err
 	}
-	deployed, err := sort(objects)
+	deployed, err := sort(ctx, objects)
 	if err == nil {
 		err = deployed.checkNamesakes(d.Operator)
 	}
