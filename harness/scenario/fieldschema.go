@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/jsonpath"
 
@@ -193,13 +195,27 @@ func typeSchema(t reflect.Type, depth int) fieldSchema {
 	return fieldSchema{"type": "scalar"} // the type of a number or text does not matter to a JSONPath
 }
 
+// typeSchemas has the schemas of the kinds of Kubernetes, by the type of their objects. A schema has some thousand
+// maps, and does not change.
+var typeSchemas sync.Map
+
+// schemaOfObject returns the schema of the objects that a Go type of Kubernetes decodes.
+func schemaOfObject(object runtime.Object) fieldSchema {
+	t := reflect.TypeOf(object)
+	schema, ok := typeSchemas.Load(t)
+	if !ok {
+		schema, _ = typeSchemas.LoadOrStore(t, typeSchema(t, typeDepth))
+	}
+	return schema.(fieldSchema)
+}
+
 // typeDepth is the maximum depth of [typeSchema]. It is larger than that of a status.
 const typeDepth = 8
 
 // objectSchema returns the schema of the objects of a kind, or nil if it is not known.
 func (v *validator) objectSchema(kind Kind) fieldSchema {
 	if object := v.newObject(kind); object != nil {
-		return typeSchema(reflect.TypeOf(object), typeDepth)
+		return schemaOfObject(object)
 	}
 	schema := v.schemaOf(kind).fields
 	if schema == nil {
