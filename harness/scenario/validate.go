@@ -152,10 +152,13 @@ func (v *validator) name(path, found string) {
 // oneOf records an error about the field at path if its value, the argument found, is not a known
 // value. The error suggests a similar value.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
-	if found == "" {
+	switch {
+	case slices.Contains(known, found): // most often; the search for similar names takes time
+	case found == "":
 		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))
+	default:
+		v.check(false, path, "found %.60q; expected %s%s", string(found), nearest.List(known, "or"), similar(string(found), known))
 	}
-	v.check(slices.Contains(known, found), path, "found %.60q; expected %s%s", string(found), nearest.List(known, "or"), similar(string(found), known))
 }
 
 // resource records an error about the field at path if its value is not a known resource.
