@@ -130,7 +130,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 // buildVirtual builds the program gauntlet-virtual with a mutant linked in. The edited files are
 // in dir. The argument source is the directory with the unedited files.
 func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir, source string, edited map[string]string, executable string) error {
-	o, args := overlay{dir, source, edited}, []string{"./" + virtualCommand}
+	o, args := overlay{dir, source, edited}, []string{"-tags=" + virtual.OnlyOurs, "./" + virtualCommand}
 	if m.Base == Upstream {
 		link, modFile, err := w.linkKubernetes(ctx, dir, source)
 		if err != nil {

@@ -145,7 +145,7 @@ func (o *Options) preflight() error {
 		return err
 	}
 	if o.inVirtualTime() {
-		if _, err := virtual.Find(o.Gauntlet); err != nil {
+		if _, err := virtual.Find(o.Gauntlet, o.Target == subject.Upstream); err != nil {
 			return err
 		}
 	}

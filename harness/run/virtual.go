@@ -220,7 +220,7 @@ func mostTellingLine(logPath, tail string) string {
 // runVirtual starts the program that records the history of the run, and waits until it has exited.
 // The program calls [Record].
 func (s *Session) runVirtual(ctx context.Context) error {
-	program, err := virtual.Find(s.Gauntlet)
+	program, err := virtual.Find(s.Gauntlet, s.Target == subject.Upstream)
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}

@@ -1,3 +1,5 @@
+//go:build !ours
+
 package subjects
 
 import (

@@ -1,3 +1,5 @@
+//go:build !ours
+
 package subjects
 
 import (
@@ -15,6 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // upstream runs replicas of kube-controller-manager in one process. Create it in the bubble of
@@ -23,6 +27,8 @@ type upstream struct {
 	// starting has one element while a replica registers itself in tables that all replicas share.
 	starting chan struct{}
 }
+
+func init() { linkedUpstream = func() subject.Main { return newUpstream().run } }
 
 func newUpstream() *upstream { return &upstream{make(chan struct{}, 1)} }
 

@@ -8,9 +8,11 @@ package virtual
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -57,8 +59,9 @@ func Serves(resource schema.GroupVersionResource) bool {
 }
 
 // Find returns the path of [Program], the executable that executes runs in virtual time. The
-// argument gauntlet is the path of the executable gauntlet. Program must be in the same directory.
-func Find(gauntlet string) (string, error) {
+// argument gauntlet is the path of the executable gauntlet. Program must be in the same directory. The argument upstream
+// says whether Program must link upstream's kube-controller-manager.
+func Find(gauntlet string, upstream bool) (string, error) {
 	if gauntlet == "" {
 		return "", errors.New("the path of the gauntlet executable is unknown; gauntlet expects " + Program + " in the directory of this executable")
 	}
@@ -69,7 +72,19 @@ func Find(gauntlet string) (string, error) {
 		}
 		return "", fmt.Errorf("%s: %w; run `make virtual` in a checkout of gauntlet", path, err)
 	}
+	if upstream && linksOnlyOurs(path) {
+		return "", fmt.Errorf("%s: found a program without kube-controller-manager, because `make chaos` built it; run `make virtual` in a checkout of gauntlet", path)
+	}
 	return path, nil
+}
+
+// OnlyOurs is the build tag for a [Program] that does not link kube-controller-manager. Its build takes less time.
+const OnlyOurs = "ours"
+
+// linksOnlyOurs reports whether a [Program] was built with the tag [OnlyOurs].
+func linksOnlyOurs(path string) bool {
+	info, err := buildinfo.ReadFile(path)
+	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-tags", Value: OnlyOurs})
 }
 
 // Start returns an error. The control plane exists only in [Program], so it cannot start in
