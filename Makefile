@@ -7,6 +7,8 @@ GO          ?= go
 # packages. Only the race detector needs cgo.
 export CGO_ENABLED := 0
 export GOFLAGS     := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+# The Go compiler needs a sixth less CPU time if it collects garbage less often.
+BUILD       := GOGC=400 $(GO) build
 # The race detector needs a C compiler. Without one, the tests run without it.
 RACE        := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -221,7 +223,7 @@ virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` 
 .PHONY: virtual-program
 virtual-program:
 	@test ! -e bin/_runtime/overlay.json || $(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
-	cd harness/virtual && $(GO) build $(TAGS) -ldflags '-s -w' \
+	cd harness/virtual && $(BUILD) $(TAGS) -ldflags '-s -w' \
 		$(if $(wildcard bin/_runtime/overlay.json),-overlay=../../bin/_runtime/overlay.json) -o ../../bin/ ./cmd/gauntlet-virtual
 
 .PHONY: test-objectstore
@@ -251,7 +253,7 @@ objectstore: ## build bin/gauntlet-objectstore, which `gauntlet fleet run --stor
 
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
+	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
 
 .PHONY: image
 image: build ## write the image of our controllers to bin/workload-controller-manager.tar

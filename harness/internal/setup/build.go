@@ -126,6 +126,9 @@ const noWorkspace = "off"
 // file.
 var forThisMachine = goEnv{workspace: noWorkspace, architecture: runtime.GOARCH}
 
+// compilerGOGC makes the Go compiler collect garbage less often. This costs memory, but saves a sixth of the CPU time.
+const compilerGOGC = "GOGC=400"
+
 // goCommand runs the go command in the directory dir, and shows the build's progress. If the
 // command fails, the error contains the command's standard error without the progress output.
 //
@@ -145,7 +148,8 @@ func goCommand(ctx context.Context, dir string, env goEnv, args []string, stdout
 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOTMPDIR="+tempDir, "CGO_ENABLED=0", "GOWORK="+env.workspace, "GOOS="+runtime.GOOS, "GOARCH="+env.architecture)
+	cmd.Env = append([]string{compilerGOGC}, os.Environ()...) // the user's GOGC comes later and has priority
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+tempDir, "CGO_ENABLED=0", "GOWORK="+env.workspace, "GOOS="+runtime.GOOS, "GOARCH="+env.architecture)
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
