@@ -179,15 +179,27 @@ func TestJoinErrors(t *testing.T) {
 func TestUnservedService(t *testing.T) {
 	const (
 		without = "  - create: {kind: Service, name: web}\n"
+		pod     = "  - create: {kind: Pod, name: web}\n"
 		with    = "  - create: {kind: Service, name: web, selector: {app: web}}\n"
+		none    = `: found served, but Service web never has addresses, because no pod of the workload has `
 		await   = "  - await: {kind: Service, name: web, until: served}\n"
 		want    = `: found served, but Service web has no selector, so it never has addresses; expected a selector in the step that creates it, such as selector: {app: web}`
 	)
 	for _, test := range []struct{ name, steps, want string }{
 		{"in the same step", "  - create: {kind: Service, name: web}\n    await: {until: served}\n", "x.yaml:4:20: workload[0].await.until" + want},
 		{"in a later step", without + await, "x.yaml:4:46: workload[1].await.until" + want},
-		{"with a selector", with + await, ""},
-		{"select", without + "  - select: {name: web, selector: {app: web}}\n" + await, ""},
+		{"with a selector", pod + with + await, ""},
+		{"no pod", with + await, "x.yaml:4:46: workload[1].await.until" + none + "the label app=web; expected a step that creates a pod with this label"},
+		{"no replicas", "  - create: {kind: Deployment, name: web, replicas: 0}\n" + with + await, "x.yaml:5:46: workload[2].await.until" + none + "the label app=web; expected a step that creates a pod with this label"},
+		{"replicas later", "  - create: {kind: Deployment, name: web, replicas: 0}\n" + with + "  - scale: {kind: Deployment, name: web, replicas: 2}\n" + await, ""},
+		{"pods of a Job", "  - create: {kind: Job, name: web, manifest: {spec: {template: {metadata: {labels: {app: web}}}}}}\n" + with + await, ""},
+		{"pods of another user", with + await + "faults:\n  - user-edit: {steps: [{create: {kind: Pod, name: web}}]}\n", ""},
+		{"another pod", "  - create: {kind: Pod, name: wbe}\n" + with + await, "x.yaml:5:46: workload[2].await.until" + none + "the label app=web; expected app=wbe"},
+		{"another port", pod + "  - create: {kind: Service, name: web, selector: {app: web}, ports: [{port: 80, targetPort: htpp}]}\n" + await,
+			"x.yaml:5:46: workload[2].await.until" + none + "a port with the name htpp; expected the targetPort http or metrics; did you mean http?"},
+		{"a port of a manifest", "  - create: {kind: Job, name: web, manifest: {spec: {template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, ports: [{name: htpp, containerPort: 80}]}]}}}}}\n" +
+			"  - create: {kind: Service, name: web, selector: {app: web}, ports: [{port: 80, targetPort: htpp}]}\n" + await, ""},
+		{"select", pod + without + "  - select: {name: web, selector: {app: web}}\n" + await, ""},
 		{"select of nothing", with + "  - select: {name: web, selector: {}}\n" + await, "x.yaml:5:46: workload[2].await.until" + want},
 		{"patch", without + "  - patch: {kind: Service, name: web, merge: {spec: {selector: {app: web}}}}\n" + await, ""},
 		{"patch of the addresses", without + "  - create: {kind: Endpoints, name: web}\n  - patch: {kind: Endpoints, name: web, merge: {subsets: []}}\n" + await, ""},
@@ -238,7 +250,7 @@ faults:
 		{"a fault whose owner exists", "  - api-error: {verb: create, resource: pods, code: 500, owner: ReplicaSet/web-*}\n  - name-taken: {owner: Deployment/*}\n", ""},
 		{"an owner that is not a workload", "  - api-error: {verb: create, resource: pods, code: 500, owner: ConfigMap/*}\n", ""},
 		{"a fault whose owner cannot exist", "  - api-error: {verb: create, resource: pods, code: 500, owner: Deployment/wbe}\n",
-			`x.yaml:6:65: faults[0].api-error.owner: found "Deployment/wbe", but the workload has no such Deployment; expected web`},
+			`x.yaml:6:65: faults[0].api-error.owner: found "Deployment/wbe", but a Deployment does not own pods itself; expected ReplicaSet/wbe-*`},
 		{"a fault whose kind of owner cannot exist", "  - watch-skip: {resource: pods, owner: Job/*}\n",
 			`x.yaml:6:41: faults[0].watch-skip.owner: found "Job/*", but the workload has no such Job; expected one that a step creates`},
 		{"edits of objects that may exist", "  - user-edit: {steps: [{delete: {kind: Pod, name: legacy-x7fgt}}, {delete: {kind: Pod, name: web-5d-x}}, {scale: {kind: ReplicaSet, name: web-5d, replicas: 1}}]}\n", ""},
