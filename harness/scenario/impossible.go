@@ -1,12 +1,10 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -85,44 +83,6 @@ func (v *validator) existing() {
 			v.check(!slices.Contains(namespacesOfCluster, create.Name), stepPath(i)+".create.name", "found %s, which exists before the workload; use another name", create.Target)
 		}
 	}
-}
-
-// conditions reports an error for each await of a condition with a wrong status, such as Maybe. It also does so for a
-// field that the object cannot have. A custom resource may have conditions of any form.
-func (v *validator) conditions() {
-	expected := []string{"True", "False", "Unknown"}
-	for i := range v.scenario.Workload {
-		await := v.scenario.Workload[i].Await
-		if await == nil || !await.Until.IsFieldCondition() {
-			continue
-		}
-		kind := await.Kind
-		if target, ok := v.scenario.Workload[i].Target(); kind == "" && ok {
-			kind = target.Kind
-		}
-		condition, err := await.Until.FieldCondition()
-		if err == nil {
-			err := checkJSONPath(cmp.Or(condition.JSONPath, "{.status.conditions}"), v.objectSchema(kind))
-			v.check(err == nil, stepPath(i)+".await.until", "found %q for a %s: %w", string(await.Until), kind, err)
-		}
-		if _, builtIn := kube.Named(string(kind)); !builtIn {
-			continue
-		}
-		known := slices.ContainsFunc(expected, func(status string) bool { return strings.EqualFold(status, condition.Status) })
-		v.check(err != nil || condition.Type == "" || known, stepPath(i)+".await.until", "found the status %.60q; expected %s", condition.Status, nearest.List(expected, "or"))
-		types := conditionTypes[kind]
-		meant := nearest.Suggestion(condition.Type, types)
-		v.check(err != nil || meant == "" || slices.Contains(types, condition.Type), stepPath(i)+".await.until", "found the condition %.60q for a %s%s", condition.Type, kind, meant)
-	}
-}
-
-// conditionTypes has the conditions that Kubernetes sets in the status of a kind. Other clients may set
-// more, so that only a similar name is a mistake.
-var conditionTypes = map[Kind][]string{
-	Deployment:            {"Available", "Progressing", "ReplicaFailure"},
-	ReplicaSet:            {"ReplicaFailure"},
-	ReplicationController: {"ReplicaFailure"},
-	Pod:                   {"ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"},
 }
 
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
