@@ -20,7 +20,11 @@ import (
 //
 // The decoder does not change a Go field that the file omits. It replaces the decoder of the
 // YAML library, whose errors name Go types and lack the positions of nested fields.
-type decoder struct{ source *source }
+type decoder struct {
+	source *source
+	// expected says what texts some fields permit, by their paths. It may be nil.
+	expected map[string]string
+}
 
 // nodeDecoder is implemented by types that decode their own YAML. The fields of these types in
 // YAML differ from the Go fields.
@@ -82,11 +86,24 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		at := join(path, field.name)
 		err := d.tooLong(field.value, into.Type(), field.name, at)
 		if err == nil {
-			err = d.decode(field.value, into.FieldByIndex(index), at)
+			err = d.permitting(into.Type().FieldByIndex(index), at).decode(field.value, into.FieldByIndex(index), at)
 		}
 		errs = append(errs, err)
 	}
 	return JoinErrors(errs...)
+}
+
+// permitting returns a decoder whose errors about a field say which values the field permits. It returns d for a field that permits
+// any value.
+func (d decoder) permitting(field reflect.StructField, path string) decoder {
+	values := enums[field.Tag.Get("enum")]
+	if values == nil {
+		values = enums[field.Type.Name()]
+	}
+	if len(values) > 0 {
+		d.expected = map[string]string{path: "one of " + nearest.List(values, "or")}
+	}
+	return d
 }
 
 // tooLong returns an error about a number that does not fit into 64 bits. It returns nil if the field
@@ -107,16 +124,35 @@ func (d decoder) tooLong(from *node, structure reflect.Type, name, path string) 
 func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok || into.Type().Key().Kind() != reflect.String {
-		return d.mismatch(from, path, "a mapping")
+		return d.mismatch(from, path, "a mapping"+exampleOf(from, into.Type().Elem()))
 	}
 	into.Set(reflect.MakeMapWithSize(into.Type(), len(fields)))
 	var errs []error
 	for _, field := range fields {
+		switch _, isText := field.value.value.(string); {
+		case isText || into.Type().Elem().Kind() != reflect.String:
+		case field.name == "matchLabels" || field.name == "matchExpressions":
+			errs = append(errs, d.source.errorAt(field.position, join(path, field.name), "found %s; expected the labels themselves, such as {app: web}, and expressions in the field matchExpressions of a create step", field.name))
+			continue
+		}
 		value := reflect.New(into.Type().Elem()).Elem()
 		errs = append(errs, d.decode(field.value, value, join(path, field.name)))
 		into.SetMapIndex(reflect.ValueOf(field.name).Convert(into.Type().Key()), value)
 	}
 	return JoinErrors(errs...)
+}
+
+// exampleOf returns a text with an example of a mapping, for an error. It returns "" if the mapping has other values than
+// texts.
+func exampleOf(from *node, of reflect.Type) string {
+	if of.Kind() != reflect.String {
+		return ""
+	}
+	text, _ := from.value.(string)
+	if key, value, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(value, "=,{}") {
+		return fmt.Sprintf(" such as {%.60s: %.60s}", key, value)
+	}
+	return " such as {app: web}"
 }
 
 func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error {
@@ -159,7 +195,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.String:
 		text, ok := from.value.(string)
 		if !ok {
-			return d.mismatch(from, path, "text (quote a value such as 7 or true)")
+			return d.mismatch(from, path, d.expectedText(from, path))
 		}
 		into.SetString(text)
 	case reflect.Bool:
@@ -196,6 +232,43 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 		return fmt.Errorf("decoding %s: fields of type %s are not supported", path, into.Type())
 	}
 	return nil
+}
+
+// expectedText returns what a file should have instead of a value that is no text.
+func (d decoder) expectedText(from *node, path string) string {
+	known := d.expected[path]
+	switch v := from.value.(type) {
+	case mapping:
+		if labels, ok := v.labels(); ok && strings.Contains(known, "selector") {
+			return "a text such as " + labels
+		}
+		return cmp.Or(known, "text")
+	case sequence:
+		return cmp.Or(known, "one text")
+	case nil:
+		return cmp.Or(known, "text")
+	}
+	if strings.HasPrefix(known, "one of ") {
+		return known
+	}
+	return "text (quote a value such as 7 or true)"
+}
+
+// labels returns a mapping of labels in the form of a label selector, such as app=web. The result ok is false if the
+// mapping has other values than texts.
+func (m mapping) labels() (selector string, ok bool) {
+	if inner := m.field("matchLabels"); inner != nil && len(m) == 1 {
+		m, _ = inner.value.(mapping)
+	}
+	var words []string
+	for _, field := range m {
+		text, isText := field.value.value.(string)
+		if !isText {
+			return "", false
+		}
+		words = append(words, field.name+"="+text)
+	}
+	return strings.Join(words, ","), len(words) > 0
 }
 
 // longNumber matches a number that does not fit into 64 bits. The YAML library takes it for a text.

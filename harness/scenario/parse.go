@@ -66,7 +66,7 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 		return nil, err
 	}
 	s := &Scenario{source: src}
-	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
+	unreadable := (decoder{source: src}).decode(root, reflect.ValueOf(s).Elem(), "")
 	earlier := flatten([]error{unreadable})
 	if _, ok := root.value.(mapping); !ok || len(earlier) > unreadableMax {
 		return nil, unreadable
