@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -103,6 +104,7 @@ const tooDeep = "found values nested too deeply; expected at most %d levels of l
 var yamlExpectations = []struct{ message, expected string }{
 	{"unknown YAML version", "expected %YAML 1.2, or no directive"},
 	{"already defined", "give each key only once"},
+	{"block sequence entries", "expected the items of a list in lines of their own, or quotes around a text that begins with -"},
 	{"not allowed in this context", "expected the indentation of the fields or items beside it, a space after each colon, and quotes around a text with \": \" or with quotes inside"},
 	{"unexpected key name", "expected the indentation of the fields beside it, and a space after each colon"},
 	{"non-map value is specified", "expected a field such as name: web"},
@@ -152,6 +154,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
+		if err := cmp.Or(src.unquoted(data, at.line), src.unclosed(data, at.line)); err != nil {
+			return nil, err
+		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))
 	}
 	var root ast.Node
@@ -177,7 +182,11 @@ func parseNode(src *source, data []byte) (*node, error) {
 	if root == nil {
 		return nil, src.errorAt(position{}, "", "found an empty file; expected a mapping")
 	}
-	return src.convert(root, 0)
+	converted, err := src.convert(root, 0)
+	if errors.Is(err, errAlias) || errors.Is(err, errTag) {
+		err = cmp.Or(src.unquoted(data, positionOf(err).line), err)
+	}
+	return converted, err
 }
 
 // hardSpacePattern matches a non-breaking space in the indentation of a line.
@@ -238,9 +247,9 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	case *ast.MappingValueNode:
 		to.value, err = src.convertFields([]*ast.MappingValueNode{from}, depth)
 	case *ast.AnchorNode, *ast.AliasNode:
-		err = src.errorAt(to.position, "", "YAML anchors and aliases are not supported; repeat the value")
+		err = src.errorAt(to.position, "", "%w", errAlias)
 	case *ast.TagNode:
-		err = src.errorAt(to.position, "", "YAML tags are not supported; remove the tag")
+		err = src.errorAt(to.position, "", "%w", errTag)
 	default:
 		err = src.errorAt(to.position, "", "found a YAML value of an unsupported type; expected text, a number, true, false, null, a list or a mapping")
 	}
