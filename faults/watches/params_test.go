@@ -16,7 +16,7 @@ func TestParams(t *testing.T) {
 		text, want string
 	}{
 		{Stall, "{resource: pods}", ""},
-		{Stall, "{resource: po}", `s.yaml:1:12: watch-stall.resource: unknown value "po"; expected one of ` + resources + ", or the resource of a kind in the field operator.kinds of the scenario"},
+		{Stall, "{resource: po}", `s.yaml:1:12: watch-stall.resource: unknown value "po"; expected pods`},
 		{Delay, "{resource: pods, delay: 1s, type: ADDED, name: web-*, owner: ReplicaSet/web, nth: 2}", ""},
 		{Skip, "{resource: pods}", ""},
 		{Skip, "{resource: pods, type: MODIFIED, name: web, nth: 2, within: 10m}", ""},

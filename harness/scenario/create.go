@@ -279,6 +279,7 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 // server rejects such a Deployment. A nil deadline is valid.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil && !v.invalid(path+".minReadySeconds") {
+		v.check(*deadlineSeconds > minReadySeconds || *deadlineSeconds < 1, path+".progressDeadlineSeconds", "found %d; expected more than minReadySeconds, which is %d", *deadlineSeconds, minReadySeconds)
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
@@ -316,6 +317,7 @@ func (v *validator) ports(path string, found []Port) {
 	for i, port := range found {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)
 		if port.Name != "" || several {
+			v.check(port.Name != "", at+".name", "found nothing; expected a name, because the Service has several ports")
 			v.name(at+".name", port.Name)
 		}
 		v.check(port.Name == "" || !names[port.Name], at+".name", "found port name %q twice; expected each port name once", port.Name)

@@ -77,7 +77,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		if !ok {
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
-				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), similar(field.name, names)))
+				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), cmp.Or(d.elsewhere(field.name, path), advised(into.Type(), field.name, names))))
 			continue
 		}
 		if field.value.value == nil && nullable(into.Type().FieldByIndex(index)) {
@@ -91,6 +91,21 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		errs = append(errs, err)
 	}
 	return JoinErrors(errs...)
+}
+
+// elsewhere returns the end of an error about an unknown parameter of a fault. It says where a field such as for, or an
+// operation belongs.
+func (d decoder) elsewhere(field, path string) string {
+	if d.expected == nil || strings.Contains(path, ".") {
+		return "" // not a parameter of a fault
+	}
+	if _, isOption := new(Fault).options()[field]; isOption {
+		return fmt.Sprintf("; write %s beside %s, not below it", field, path)
+	}
+	if _, isOperation := operationNamed(field); isOperation && d.expected[path+".steps"] != "" {
+		return fmt.Sprintf("; write %s in an item of the list steps", field)
+	}
+	return ""
 }
 
 // permitting returns a decoder whose errors about a field say which values the field permits. It returns d for a field that permits
@@ -155,10 +170,21 @@ func exampleOf(from *node, of reflect.Type) string {
 	return " such as {app: web}"
 }
 
+// listExample returns a text with an example of a list, for an error about a value that is no list.
+func listExample(from *node, of reflect.Type) string {
+	switch text, isText := from.value.(string); {
+	case isText && of.Kind() == reflect.String:
+		return fmt.Sprintf(" such as [%.60s]", text)
+	case from.value != nil && of.Kind() == reflect.Struct:
+		return ", whose items begin with -"
+	}
+	return ""
+}
+
 func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error {
 	items, ok := from.value.(sequence)
 	if !ok {
-		return d.mismatch(from, path, "a list")
+		return d.mismatch(from, path, "a list"+listExample(from, into.Type().Elem()))
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
 	var errs []error
@@ -207,7 +233,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.Float32, reflect.Float64:
 		number, ok := toFloat(from)
 		if !ok {
-			return d.mismatch(from, path, "a number")
+			return d.mismatch(from, path, "a number"+d.bounds(path))
 		}
 		into.SetFloat(number)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -216,7 +242,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 			return d.source.errorAt(from.position, path, "found %s; expected a whole number of at most %d digits", text, inputfile.DigitsMax)
 		}
 		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
-			return d.mismatch(from, path, "a whole number")
+			return d.mismatch(from, path, "a whole number"+cmp.Or(withoutQuotes(from), d.bounds(path)))
 		}
 		into.SetInt(number)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -232,6 +258,26 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 		return fmt.Errorf("decoding %s: fields of type %s are not supported", path, into.Type())
 	}
 	return nil
+}
+
+// bounds returns a text about the numbers that a parameter permits, or "" if it is not known.
+func (d decoder) bounds(path string) string {
+	if known := d.expected[path]; known != "" {
+		return ": " + known
+	}
+	return ""
+}
+
+// withoutQuotes returns a text about a number in quotes or with a unit. It returns "" for any other value.
+func withoutQuotes(from *node) string {
+	text, _ := from.value.(string)
+	switch _, err := strconv.ParseInt(text, 10, 64); {
+	case err == nil:
+		return " without quotes"
+	case durationPattern.MatchString(text):
+		return " without a unit"
+	}
+	return ""
 }
 
 // expectedText returns what a file should have instead of a value that is no text.

@@ -154,7 +154,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		if err := cmp.Or(src.unquoted(data, at.line), src.unclosed(data, at.line)); err != nil {
+		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line)); err != nil {
 			return nil, err
 		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))

@@ -157,6 +157,9 @@ func (f *Fault) options() map[string]any {
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from, for and mustFire"
 	fields, ok := from.value.(mapping)
+	if name, isText := from.value.(string); isText {
+		return d.mismatch(from, path, fmt.Sprintf("parameters after the name of a fault, such as %.60s: {}", name))
+	}
 	if !ok {
 		return d.mismatch(from, path, expected)
 	}
@@ -184,7 +187,7 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		options := slices.Sorted(maps.Keys(f.options()))
-		suggestion := cmp.Or(nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
+		suggestion := cmp.Or(asAdvice(faultAdvice[field.name]), asAdvice(faultAdvice[f.Name]), nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
 		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s%s", field.name, f.Name, expected, suggestion)
 	}
 	f.Name = field.name

@@ -23,7 +23,9 @@ var unquotedPattern = regexp.MustCompile(`(?:[\w./"'-]:|(?:^|\s)-|[\[,])[ \t]+(`
 	`|'[^']*'[^\s,}\]:]+` + // such as 'web'-*
 	`|"[^"]*"[^\s,}\]:]+` +
 	`|\[[^\]]*\][^\s,}\]]+` + // such as [a-c]*
-	`|\{[^}]*\}[^\s,}\]]+` +
+	`|\{[^}:]*\}[^\s,}\]]+` +
+	`|(?:no )?jsonpath=\{[^}]*\}[^\s,}\]]*` + // in braces, the bracket begins a mapping
+	`|\$\{[^}]*\}[^\s,}\]]*` +
 	`)[ \t]*(?:[,}\]#]|$)`)
 
 // unquoted returns an error about the first value in a line that needs quotes. It returns nil if the line has no such value.
@@ -44,7 +46,31 @@ func (src *source) unquoted(data []byte, line int) error {
 	}
 	at := position{line, 1 + utf8.RuneCount(text[:match[2]])}
 	whole := strings.NewReplacer(`'`, "", `"`, "").Replace(value)
-	return src.errorAt(at, "", "the file is not valid YAML: found %.60s, which begins with %.1s; expected quotes around the whole value, such as \"%.60s\"", value, value, whole)
+	about := "begins with " + value[:1]
+	if strings.ContainsAny(value[:1], "jn$") {
+		about = "contains {"
+	}
+	return src.errorAt(at, "", "the file is not valid YAML: found %.60s, which %s; expected quotes around the whole value, such as \"%.60s\"", value, about, whole)
+}
+
+// wordPattern matches a line with only one word, which may be a key without a colon.
+var wordPattern = regexp.MustCompile(`^\s*(?:- )?([a-z][A-Za-z-]*)\s*$`)
+
+// misread returns an error about a tab as indentation, or about a key without a colon in the line before. The YAML library
+// reports other mistakes then. It returns nil if there is no such mistake.
+func (src *source) misread(data []byte, line int) error {
+	lines := bytes.Split(data, []byte("\n"))
+	for i := max(0, line-2); i < min(line, len(lines)); i++ {
+		indentation := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
+		if at := bytes.IndexByte(indentation, '\t'); at >= 0 {
+			return src.errorAt(position{i + 1, at + 1}, "", "the file is not valid YAML: found a tab as indentation; expected spaces")
+		}
+		if word := wordPattern.FindSubmatchIndex(lines[i]); word != nil && i == line-2 && word[2] < len(lines[i+1])-len(bytes.TrimLeft(lines[i+1], " -")) {
+			name := lines[i][word[2]:word[3]]
+			return src.errorAt(position{i + 1, word[2] + 1}, "", "the file is not valid YAML: found %s without a colon; expected %s:", name, name)
+		}
+	}
+	return nil
 }
 
 // unclosed returns an error about the last bracket that has no closing bracket. It returns nil if there is none up to the
