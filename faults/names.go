@@ -31,7 +31,7 @@ func OneOf(params Params, field, value string, known []string) error {
 		return params.Errorf(field, "not given; %s", expected)
 	}
 	suggestion := nearest.Suggestion(value, known)
-	if advice := advices[field+": "+value]; advice != "" {
+	if advice := advices[field+": "+strings.ToLower(value)]; advice != "" {
 		suggestion = "; " + advice
 	}
 	return params.Errorf(field, "unknown value %q; %s%s", value, expected, suggestion)
@@ -47,8 +47,16 @@ var advices = map[string]string{
 	"how: hang":      "to hold requests, use the fault request-hang",
 	"how: timeout":   "for a time-out, use how: error with code: 504, or the fault request-hang",
 	"how: delay":     "to delay responses, use the fault response-slow",
-	"type: BOOKMARK": "for bookmarks, use the fault bookmark-loss",
+	"type: bookmark": "for bookmarks, use the fault bookmark-loss",
 	"action: kill":   "did you mean delete?",
+	"verb: post":     "did you mean create?",
+	"verb: put":      "did you mean update?",
+	"verb: remove":   "did you mean delete?",
+	"how: sigkill":   "did you mean kill?",
+	"how: sigterm":   "did you mean terminate?",
+	"how: graceful":  "did you mean terminate?",
+	"breaks: tcp":    "did you mean connection?",
+	"breaks: stream": "did you mean request?",
 }
 
 // Counted returns a number with its noun for messages, such as "1 watch" or "2 watches".

@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -43,9 +44,9 @@ var fieldAdvice = map[string]map[string]string{
 	"Cluster":        {"workers": "nodes", "size": "nodes"},
 	"Subject":        {"count": "replicas", "instances": "replicas"},
 	"Trigger":        {"resource": "write it below request, event or state", "verb": "write it below request", "type": "write it below event", "is": "write it below state", "time": "write from beside the fault", "index": "write it below step or fault"},
-	"RequestTrigger": {"kind": "resource", "type": "verb", "count": "nth", "operation": "verb", "times": "nth"},
-	"EventTrigger":   {"kind": "resource", "verb": "type", "count": "nth", "times": "nth"},
-	"StateTrigger":   {"kind": "resource", "state": "is", "count": "atLeast", "min": "atLeast", "max": "atMost"},
+	"RequestTrigger": {"type": "verb", "times": "nth"},
+	"EventTrigger":   {"verb": "type", "times": "nth"},
+	"StateTrigger":   {"state": "is"},
 	"StepTrigger":    {"step": "index", "when": "at", "number": "index"},
 }
 
@@ -58,7 +59,23 @@ var faultAdvice = map[string]string{
 // advised returns the end of an error about an unknown field of a struct. It has an advice or a similar name, or is "".
 func advised(of reflect.Type, field string, known []string) string {
 	advice := fieldAdvice[of.Name()]
-	return cmp.Or(asAdvice(advice[field]), similar(field, known), asAdvice(advice[anyField]))
+	suggestion := cmp.Or(asAdvice(advice[field]), similar(field, known))
+	for _, synonym := range synonyms[field] {
+		if suggestion == "" && slices.Contains(known, synonym) {
+			suggestion = asAdvice(synonym)
+		}
+	}
+	return cmp.Or(suggestion, asAdvice(advice[anyField]))
+}
+
+// synonyms has names of parameters, by other words for them. The first one that a struct has is meant.
+var synonyms = map[string][]string{
+	"interval": {"every"}, "period": {"every"}, "count": {"times", "nth", "atLeast"}, "repeat": {"times"}, "max": {"times", "atMost"}, "min": {"atLeast"},
+	"name": {"selector"}, "labels": {"selector"}, "pod": {"selector"}, "by": {"ahead"}, "skew": {"ahead"}, "offset": {"ahead"}, "pods": {"left", "selector"},
+	"limit": {"left", "times"}, "timeout": {"within", "downtime", "delay", "after"}, "duration": {"delay", "downtime", "within", "after"}, "latency": {"delay"},
+	"status": {"code"}, "error": {"code"}, "statusCode": {"code"}, "kind": {"resource"}, "object": {"resource"}, "method": {"verb"}, "operation": {"verb"},
+	"node": {"count"}, "nodes": {"count"}, "chance": {"probability"}, "rate": {"probability"}, "percent": {"probability"}, "mode": {"how", "action"},
+	"type": {"how", "action"}, "signal": {"how"}, "target": {"replica"}, "instance": {"replica"}, "key": {"label"}, "grace": {"gracePeriodSeconds"},
 }
 
 // asAdvice returns an advice as the end of an error. An advice of one word is the name of a field.

@@ -242,8 +242,16 @@ func (v *validator) createFields(path string, c *Create) {
 		if name == "" || slices.Contains(fields, name) || reflect.DeepEqual(found.Field(i).Interface(), none.Field(i).Interface()) {
 			continue
 		}
-		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s", c.Kind, name, nearest.List(fields, "or"))
+		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s%s", c.Kind, name, nearest.List(fields, "or"), inManifest(c.Kind))
 	}
+}
+
+// inManifest returns an advice about a field of a kind that needs a manifest, or "" for another kind.
+func inManifest(kind Kind) string {
+	if kind.IsGeneric() {
+		return "; write it below manifest, such as manifest: {spec: {replicas: 3}}"
+	}
+	return ""
 }
 
 // deployment records an error for each invalid value in the fields for a Deployment. These are

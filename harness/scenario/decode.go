@@ -227,7 +227,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.Bool:
 		flag, ok := from.value.(bool)
 		if !ok {
-			return d.mismatch(from, path, "true or false")
+			return d.mismatch(from, path, "true or false"+boolQuotes(from.value))
 		}
 		into.SetBool(flag)
 	case reflect.Float32, reflect.Float64:
@@ -276,6 +276,14 @@ func withoutQuotes(from *node) string {
 		return " without quotes"
 	case durationPattern.MatchString(text):
 		return " without a unit"
+	}
+	return ""
+}
+
+// boolQuotes returns a text about true or false in quotes, or "" for any other value.
+func boolQuotes(value any) string {
+	if value == "true" || value == "false" {
+		return " without quotes"
 	}
 	return ""
 }

@@ -86,36 +86,77 @@ func (v *validator) existing() {
 }
 
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
-// has no pods until a step resumes it. There is no error if an operator or a fault may resume it, or if it may adopt a
-// ReplicaSet.
+// has no pods until a step resumes it. A paused Deployment is also never complete after a rollout. There is no error if an operator or a
+// fault may resume it, or if it may adopt a ReplicaSet.
 func (v *validator) paused() {
 	if v.scenario.Operator != nil || v.scenario.createdMax(ReplicaSet, "") > 0 || slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
 		return
 	}
-	paused := map[string]bool{} // the names of the Deployments that were created with paused: true
+	paused := map[string]bool{}  // the names of the Deployments that were created with paused: true
+	sized := map[string]bool{}   // the names of the Deployments with replicas
+	pauses := map[string]int{}   // the steps that pause a Deployment
+	versions := map[string]int{} // the steps that start a rollout while a Deployment is paused
 	for i := range v.scenario.Workload {
 		step := &v.scenario.Workload[i]
 		switch op := step.Operation.(type) {
 		case *Create:
 			if op.Kind == Deployment {
-				paused[op.Name] = op.Paused && op.Replicas != nil && *op.Replicas > 0
+				sized[op.Name] = *op.Replicas > 0
+				paused[op.Name] = op.Paused && sized[op.Name]
+				delete(pauses, op.Name)
+				delete(versions, op.Name)
 			}
 		case *Delete:
 			if op.Propagation == Orphan {
 				return // a new Deployment may adopt the ReplicaSets
 			}
+		case *Pause:
+			pauses[op.Name] = i
+		case *Rollout:
+			if _, held := pauses[op.Name]; held {
+				versions[op.Name] = i
+			}
+			sized[op.Name] = sized[op.Name] && (op.Replicas == nil || *op.Replicas > 0)
+		case *Rollback:
+			delete(pauses, op.Name)
 		case *Resume:
 			delete(paused, op.Name)
+			delete(pauses, op.Name)
+			delete(versions, op.Name)
 		case *Scale:
-			paused[op.Name] = paused[op.Name] && *op.Replicas > 0
+			sized[op.Name] = *op.Replicas > 0
+			paused[op.Name] = paused[op.Name] && sized[op.Name]
 		case *Patch:
 			delete(paused, op.Name) // the patch may resume the Deployment
+			delete(pauses, op.Name)
+			delete(versions, op.Name)
 		}
 		if await := step.Await; await != nil && await.Kind == Deployment {
 			met := !slices.Contains([]Until{Scaled, Ready, Available, Complete}, await.Until) || !paused[await.Name]
 			v.check(met, stepPath(i)+".await.until", "found %s, but Deployment %s was created with paused: true, so it has no pods; add a resume step before this await", await.Until, await.Name)
+			rollout, held := versions[await.Name]
+			v.check(await.Until != Complete || !held || !sized[await.Name] || v.scenario.rolledOut(await.Name, rollout), stepPath(i)+".await.until", "found complete, but workload[%d] pauses Deployment %s, so that the rollout of workload[%d] does not begin; add a resume step before this await",
+				pauses[await.Name], await.Name, rollout)
 		}
 	}
+}
+
+// rolledOut reports whether an earlier step has given a Deployment the version of a rollout. The argument index is that of the rollout.
+func (s *Scenario) rolledOut(name string, index int) bool {
+	version := s.Workload[index].Operation.(*Rollout).Version
+	for _, step := range s.Workload[:index] {
+		switch op := step.Operation.(type) {
+		case *Create:
+			if op.Kind == Deployment && op.Name == name && op.Version == version {
+				return true
+			}
+		case *Rollout:
+			if op.Name == name && op.Version == version {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // published reports an error for each step that publishes a Service without ports. Only a Service of

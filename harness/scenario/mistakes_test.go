@@ -298,6 +298,7 @@ faults:
 // means that the steps are possible.
 func TestImpossibleSteps(t *testing.T) {
 	const external = "  - create: {kind: Service, name: web, externalName: example.com}\n"
+	const held = "  - create: {kind: Deployment, name: web, replicas: 1, version: v1}\n  - pause: {name: web}\n"
 	for _, test := range []struct{ name, steps, want string }{
 		{"a namespace of every cluster", "  - create: {kind: Namespace, apiVersion: v1, name: kube-system, manifest: {}}\n",
 			"workload[0].create.name: found Namespace kube-system, which exists before the workload; use another name"},
@@ -319,6 +320,20 @@ func TestImpossibleSteps(t *testing.T) {
 		{"a condition of another controller", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\noperator: {}\n", ""},
 		{"a condition of another kind", "  - create: {kind: ReplicaSet, name: web, replicas: 1}\n    await: {until: condition=Available}\n",
 			`workload[0].await.until: found the condition "Available", which a ReplicaSet never has; expected ReplicaFailure; did you mean until: available?`},
+		{"a complete rollout of a paused Deployment", held + "  - rollout: {name: web, version: v2}\n    await: {until: complete}\n",
+			`workload[2].await.until: found complete, but workload[1] pauses Deployment web, so that the rollout of workload[2] does not begin; add a resume step before this await`},
+		{"a resumed Deployment", held + "  - rollout: {name: web, version: v2}\n  - resume: {name: web}\n    await: {until: complete}\n", ""},
+		{"a paused Deployment without replicas", held + "  - rollout: {name: web, version: v2, replicas: 0}\n    await: {until: complete}\n", ""},
+		{"a paused Deployment with the same version", held + "  - rollout: {name: web, version: v1}\n    await: {until: complete}\n", ""},
+		{"a scaled paused Deployment", held + "  - scale: {kind: Deployment, name: web, replicas: 2}\n    await: {until: complete}\n", ""},
+		{"a patch of the selector", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {selector: {matchLabels: {app: x}}}}}\n",
+			`workload[2].patch.merge.spec.selector.matchLabels.app: found "x"; expected web, because the selector of a Deployment cannot change`},
+		{"a patch of selected labels", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {metadata: {labels: {app: null}}}}}}\n",
+			`workload[2].patch.merge.spec.template.metadata.labels.app: found nothing; expected web, because the selector of the Deployment must match the labels`},
+		{"a patch of other labels", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {metadata: {labels: {tier: a}}}}}}\n", ""},
+		{"a patch with an incomplete container", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {spec: {containers: [{image: a}]}}}}}\n",
+			`workload[2].patch.merge.spec.template.spec.containers[0]: found a container without name; expected its name and image, because a merge patch replaces the whole list`},
+		{"a patch with a container", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {spec: {containers: [{name: a, image: a}]}}}}}\n", ""},
 		{"a condition of a readiness gate", "  - create: {kind: Pod, name: web}\n    await: {until: condition=example.com/ready}\n", ""},
 		{"a kind without a status", "  - create: {kind: Endpoints, name: web}\n    await: {until: condition=Ready}\n",
 			`workload[0].await.until: found "condition=Ready", but the kind Endpoints has no conditions; expected gone`},

@@ -154,7 +154,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line)); err != nil {
+		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
 			return nil, err
 		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))
@@ -283,6 +283,12 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		if missesSpace(field) {
 			return nil, src.errorAt(at, "", "the file is not valid YAML: found no space after %q; expected a space after each colon", name+":")
 		}
+		if _, isNull := field.Value.(*ast.NullNode); isNull && joinedPattern.MatchString(name) {
+			return nil, src.errorAt(at, "", "the file is not valid YAML: found %q without a colon and a space; expected a field such as name: web", name)
+		}
+		if text, isText := field.Value.(*ast.StringNode); isText && text.GetToken().Type == token.StringType && uncommaPattern.MatchString(text.Value) {
+			return nil, src.errorAt(astPosition(text), "", "the file is not valid YAML: found %q; expected a comma between fields in braces, or quotes around a text with \": \"", text.Value)
+		}
 		if to.field(name) != nil {
 			return nil, src.errorAt(at, "", "found field %q twice; expected each field once", name)
 		}
@@ -294,6 +300,12 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	}
 	return to, nil
 }
+
+// joinedPattern matches a key of a mapping in braces that has the value of the field, too, such as kind=Pod. The colon is missing.
+var joinedPattern = regexp.MustCompile(`^[A-Za-z]+[ =][^ =]+$`)
+
+// uncommaPattern matches a text without quotes that contains another field, such as "Pod name: web".
+var uncommaPattern = regexp.MustCompile(`^[^\s"']+ [A-Za-z]+: \S+$`)
 
 // missesSpace reports whether the value of a field follows the colon without a space, as in {a:1}.
 // The YAML library accepts this, but in YAML the colon is then part of the key. Before a list or a

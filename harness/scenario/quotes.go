@@ -74,8 +74,11 @@ func (src *source) misread(data []byte, line int) error {
 }
 
 // unclosed returns an error about the last bracket that has no closing bracket. It returns nil if there is none up to the
-// line of another error.
-func (src *source) unclosed(data []byte, line int) error {
+// line of another error, or if that error is about quotes.
+func (src *source) unclosed(data []byte, line int, message string) error {
+	if strings.Contains(message, "end character") {
+		return nil // a text lacks its closing quote
+	}
 	var open []position // the positions of brackets without a closing one
 	for i, text := range strings.Split(string(data), "\n") {
 		quote := ' '

@@ -44,7 +44,11 @@ func (s *Scenario) CheckReachable() error {
 		v.stepOrder(fmt.Sprintf("faults[%d]", i), fault)
 		at := fmt.Sprintf("faults[%d].%s", i, fault.Name)
 		text := fault.Params.Text
-		v.selects(at, matcher{text("verb"), text("resource"), text("namespace"), text("name"), text("owner")})
+		verb := text("verb")
+		if fault.Name == "admission-denied" {
+			verb = "create"
+		}
+		v.selects(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
 		v.podSelector(at, fault.Params)
 		v.edits(at+".steps", fault.Params.Steps())
 	}
@@ -54,6 +58,7 @@ func (s *Scenario) CheckReachable() error {
 	v.existing()
 	v.conditions()
 	v.paused()
+	v.patches()
 	return JoinErrors(v.errs...)
 }
 

@@ -117,12 +117,17 @@ func (v *validator) used(at, resource, verb string) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	v.check(reads, at+".resource", "found %s, which no controller under test uses; expected %s, another controller in subject.controllers, or the field operator: {} for other controllers", resource, strings.Join(all, ", "))
+	if !v.scenario.source.has(at + ".verb") {
+		at += ".resource"
+	} else {
+		at += ".verb"
+	}
 	switch {
 	case !reads:
 	case slices.Contains([]string{"create", "delete", "deletecollection"}, verb):
-		v.check(creates, at+".verb", "found %s, but no controller under test %ss %s; expected another verb or resource", verb, strings.TrimSuffix(verb, "collection"), resource)
+		v.check(creates, at, "found the verb %s for %s, which no controller under test %ss; expected another verb or resource", verb, resource, strings.TrimSuffix(verb, "collection"))
 	case slices.Contains([]string{AnyWrite, "update", "patch"}, verb):
-		v.check(writes, at+".verb", "found %s, but no controller under test writes %s; expected another verb or resource", verb, resource)
+		v.check(writes, at, "found the verb %s for %s, which no controller under test writes; expected another verb or resource", verb, resource)
 	}
 }
 

@@ -50,9 +50,12 @@ workload:
 			`resource: found statefulsets.apps, which no controller under test uses; expected deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services, another controller in subject.controllers, or the field operator: {} for other controllers`},
 		{"a resource that any program may use", "api-error: {verb: get, resource: configmaps, code: 500}", ""},
 		{"a create of the user", "api-error: {verb: create, resource: deployments.apps, code: 500}",
-			`verb: found create, but no controller under test creates deployments.apps; expected another verb or resource`},
+			`verb: found the verb create for deployments.apps, which no controller under test creates; expected another verb or resource`},
 		{"an update of the user", "api-error: {verb: update, resource: services, code: 500}",
-			`verb: found update, but no controller under test writes services; expected another verb or resource`},
+			`verb: found the verb update for services, which no controller under test writes; expected another verb or resource`},
+		{"a policy about objects of the user", "admission-denied: {resource: services}",
+			`resource: found the verb create for services, which no controller under test creates; expected another verb or resource`},
+		{"a policy about pods", "admission-denied: {resource: pods}", ""},
 		{"a create of a ReplicaSet", "api-error: {verb: create, resource: replicasets.apps, code: 500}", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
