@@ -13,7 +13,7 @@ const anyField = "*"
 // fieldAdvice says what to write instead of unknown fields. The keys are the names of Go types, and of fields that
 // users know from Kubernetes, kubectl or other tools. An advice that is one word is the name of another field.
 var fieldAdvice = map[string]map[string]string{
-	"Scenario": {"steps": "workload", "operations": "workload", "chaos": "faults", "timeout": "write settle: {within: 1m}", "nodes": "write cluster: {nodes: 4}"},
+	"Scenario": {"steps": "workload", "operations": "workload", "chaos": "faults", "timeout": "write settle: {within: 1m}", "nodes": "write cluster: {nodes: 4}", "checks": "exercises", "metadata": "write name without metadata", "provider": "use the flag --provider"},
 	"Step": {
 		"within": "write within below await", "timeout": "write within below await", "until": "write until below await", "sleep": "after", "wait": "await",
 		"apply": "create", "update": "patch", "replace": "patch", "edit": "patch", "set": "rollout", "restart": "rollout", "undo": "rollback", "expose": "create",
@@ -38,11 +38,13 @@ var fieldAdvice = map[string]map[string]string{
 		"spec": "write spec below merge", "metadata": "write metadata below merge", "patch": "merge", "body": "merge", "data": "merge",
 		"type": "every patch is a JSON merge patch; remove the field",
 	},
+	"Port":           {"containerPort": "targetPort", "number": "port", "nodePort": "the API server chooses the nodePort; remove the field"},
 	"Label":          {"add": "labels", "set": "labels", anyField: "write it below labels"},
 	"Annotate":       {"add": "annotations", "set": "annotations", "labels": "annotations", anyField: "write it below annotations"},
+	"Configure":      {"replicas": "use the operation scale"},
 	"Settle":         {"timeout": "within", "for": "quiet"},
-	"Cluster":        {"workers": "nodes", "size": "nodes"},
-	"Subject":        {"count": "replicas", "instances": "replicas"},
+	"Cluster":        {"workers": "nodes", "size": "nodes", "provider": "use the flag --provider", "version": "the provider chooses the version; remove the field"},
+	"Subject":        {"count": "replicas", "instances": "replicas", "image": "use the flag --subject", "exec": "use the flag --subject", "module": "use the flag --subject"},
 	"Trigger":        {"resource": "write it below request, event or state", "verb": "write it below request", "type": "write it below event", "is": "write it below state", "time": "write from beside the fault", "index": "write it below step or fault"},
 	"RequestTrigger": {"type": "verb", "times": "nth"},
 	"EventTrigger":   {"verb": "type", "times": "nth"},

@@ -291,6 +291,9 @@ func boolQuotes(value any) string {
 // expectedText returns what a file should have instead of a value that is no text.
 func (d decoder) expectedText(from *node, path string) string {
 	known := d.expected[path]
+	if strings.HasPrefix(known, "such as ") {
+		known = "a text " + known
+	}
 	switch v := from.value.(type) {
 	case mapping:
 		if labels, ok := v.labels(); ok && strings.Contains(known, "selector") {

@@ -13,7 +13,7 @@ import (
 // has, but it lacks none. The values of labels are by key.
 type podLabels struct {
 	values map[string]map[string]bool
-	ports  map[string]bool // the names of the container ports
+	ports  map[string]bool // the names of the container ports; false for a port that only has the protocol TCP
 	known  bool            // false if other programs may create pods
 }
 
@@ -23,7 +23,7 @@ var controllerLabels = []string{"pod-template-hash", "controller-revision-hash",
 // podLabels returns the labels that pods can have after some steps of the workload. It includes the steps of
 // other users, but not the labels of faults such as pod-relabel.
 func (s *Scenario) podLabels(steps []Step) podLabels {
-	found := podLabels{map[string]map[string]bool{}, map[string]bool{"http": true, "metrics": true}, s.closed()}
+	found := podLabels{map[string]map[string]bool{}, map[string]bool{"http": false, "metrics": false}, s.closed()}
 	steps = slices.Clone(steps)
 	for _, fault := range s.Faults {
 		for _, step := range fault.Params.Steps() {

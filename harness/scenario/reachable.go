@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -49,6 +51,9 @@ func (s *Scenario) CheckReachable() error {
 			verb = "create"
 		}
 		v.selects(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
+		if prefix := text("prefix"); prefix != "" { // of the names of pods
+			v.mayExist(at+".prefix", prefix, Pod, prefix+"*")
+		}
 		v.podSelector(at, fault.Params)
 		v.edits(at+".steps", fault.Params.Steps())
 	}
@@ -73,10 +78,9 @@ func (v *validator) reachable(path string, t *Trigger) {
 		case t.Event != nil:
 			v.selects(path+".event", matcher{resource: t.Event.Resource, name: t.Event.Name, owner: t.Event.Owner})
 		case t.State != nil:
-			v.controlled(path+".state.owner", t.State.Resource, t.State.Owner)
-			v.owner(path+".state.owner", t.State.Owner)
+			v.objects(path+".state", matcher{resource: t.State.Resource, name: t.State.Name, owner: t.State.Owner})
 			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
-			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
+			v.check(!known || t.State.AtLeast <= most || v.invalid(path+".state.name"), path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
 				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
 		}
 	}
@@ -164,8 +168,14 @@ func (v *validator) owner(at, owner string) {
 	}
 	row, listed := kube.Named(kind)
 	if !listed && !slices.Contains(known, Kind(kind)) {
-		suggestion := similar(kind, known)
-		v.check(suggestion == "", at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
+		name, _, _ := strings.Cut(kind, ".") // a kind with its group
+		suggestion := similarKind(name, known)
+		if slices.Contains(known, Kind(name)) {
+			suggestion = "; did you mean " + name + "?"
+		}
+		builtin := slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsAllGroups(), func(version schema.GroupVersion) bool { return scheme.Scheme.Recognizes(version.WithKind(kind)) })
+		possible := builtin || !v.scenario.closed() || strings.Contains(string(v.scenario.encode()), "ownerReferences")
+		v.check(suggestion == "" && possible, at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
 		return
 	}
 	if row.Role == kube.Workload {

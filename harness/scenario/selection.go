@@ -24,7 +24,12 @@ func (v *validator) selects(at string, s matcher) {
 	if CheckGlob(s.namespace) == nil {
 		v.namespace(at+".namespace", s.namespace)
 	}
-	if CheckGlob(s.owner) == nil {
+	v.objects(at, s)
+}
+
+// objects reports an error if no object of the resource can have the name or the owner of a matcher.
+func (v *validator) objects(at string, s matcher) {
+	if CheckGlob(s.owner) == nil && CheckOwner(s.owner) == nil {
 		v.controlled(at+".owner", s.resource, s.owner)
 		v.owner(at+".owner", s.owner)
 	}

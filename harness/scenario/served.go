@@ -72,10 +72,16 @@ func (s *service) unserved(pods podLabels) string {
 		return ""
 	}
 	for _, port := range s.ports {
-		if port.TargetPort == nil || port.TargetPort.text == "" || pods.ports[port.TargetPort.text] {
+		if port.TargetPort == nil || port.TargetPort.text == "" {
+			return ""
+		}
+		if any, known := pods.ports[port.TargetPort.text]; known && (any || port.Protocol == TCP) {
 			return ""
 		}
 	}
 	missing := s.ports[0].TargetPort.text
-	return fmt.Sprintf("never has addresses, because no pod of the workload has a port with the name %s; expected the targetPort %s", missing, expectedNames(missing, sortedKeys(pods.ports)))
+	if _, known := pods.ports[missing]; known {
+		return fmt.Sprintf("never has addresses, because the port %s of the pods is not a %s port; expected the protocol TCP, or a number as the targetPort", missing, s.ports[0].Protocol)
+	}
+	return fmt.Sprintf("never has addresses, because no pod of the workload has a %s port with the name %s; expected the targetPort %s", s.ports[0].Protocol, missing, expectedNames(missing, sortedKeys(pods.ports)))
 }

@@ -61,6 +61,9 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 	case absent && (ok || given):
 		return FieldCondition{}, fmt.Errorf("found %q; expected \"no jsonpath={EXPRESSION}\", without a value", string(u))
 	}
+	if rest := strings.LastIndex(path, "}"); rest >= 0 && rest < len(path)-1 && strings.HasPrefix(path, "{") {
+		return FieldCondition{}, fmt.Errorf("found %q; expected nothing or =VALUE after the closing brace, without spaces", string(u))
+	}
 	expression, err := completeJSONPath(path)
 	if err != nil {
 		return FieldCondition{}, fmt.Errorf("found %q: %w", string(u), err)
@@ -146,7 +149,7 @@ func (v *validator) until(path string, await *Await) {
 		v.check(false, path, "found %q, which is no condition of a %s; expected %s", string(await.Until), await.Kind, nearest.List(known, "or"))
 		return
 	}
-	meant := Until(strings.NewReplacer(": ", "=", "==", "=").Replace(string(await.Until)))
+	meant := Until(strings.NewReplacer("json-path", "jsonpath", ": ", "=", "==", "=").Replace(string(await.Until)))
 	if word, ok := untilAdvice[strings.ToLower(string(await.Until))]; ok && slices.Contains(known, word) {
 		meant = word
 	}
