@@ -135,7 +135,9 @@ func (v *validator) paused() {
 			met := !slices.Contains([]Until{Scaled, Ready, Available, Complete}, await.Until) || !paused[await.Name]
 			v.check(met, stepPath(i)+".await.until", "found %s, but Deployment %s was created with paused: true, so it has no pods; add a resume step before this await", await.Until, await.Name)
 			rollout, held := versions[await.Name]
-			v.check(await.Until != Complete || !held || !sized[await.Name] || v.scenario.rolledOut(await.Name, rollout), stepPath(i)+".await.until", "found complete, but workload[%d] pauses Deployment %s, so that the rollout of workload[%d] does not begin; add a resume step before this await",
+			complete := !held || !sized[await.Name] || v.scenario.rolledOut(await.Name, rollout)
+			v.check(await.Until != Complete || complete, stepPath(i)+".await.until",
+				"found complete, but workload[%d] pauses Deployment %s, so that the rollout of workload[%d] does not begin; add a resume step before this await",
 				pauses[await.Name], await.Name, rollout)
 		}
 	}

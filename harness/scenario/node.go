@@ -283,7 +283,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		if missesSpace(field) {
 			return nil, src.errorAt(at, "", "the file is not valid YAML: found no space after %q; expected a space after each colon", name+":")
 		}
-		if _, isNull := field.Value.(*ast.NullNode); isNull && joinedPattern.MatchString(name) {
+		if _, isNull := field.Value.(*ast.NullNode); isNull && withoutColon(field) && joinedPattern.MatchString(name) {
 			return nil, src.errorAt(at, "", "the file is not valid YAML: found %q without a colon and a space; expected a field such as name: web", name)
 		}
 		if text, isText := field.Value.(*ast.StringNode); isText && text.GetToken().Type == token.StringType && uncommaPattern.MatchString(text.Value) {
@@ -302,7 +302,13 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 }
 
 // joinedPattern matches a key of a mapping in braces that has the value of the field, too, such as kind=Pod. The colon is missing.
-var joinedPattern = regexp.MustCompile(`^[A-Za-z]+[ =][^ =]+$`)
+var joinedPattern = regexp.MustCompile(`^[A-Za-z]+[ =][A-Za-z0-9./-]+$`)
+
+// withoutColon reports whether a field in braces has neither a colon nor quotes, so that its value is null.
+func withoutColon(field *ast.MappingValueNode) bool {
+	plain := field.Key.GetToken().Type == token.StringType
+	return plain && (field.Start == nil || field.Start.Type != token.MappingValueType)
+}
 
 // uncommaPattern matches a text without quotes that contains another field, such as "Pod name: web".
 var uncommaPattern = regexp.MustCompile(`^[^\s"']+ [A-Za-z]+: \S+$`)

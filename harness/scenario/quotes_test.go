@@ -40,6 +40,9 @@ func TestUnquoted(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", test.value, err, test.want)
 		}
 	}
+	if _, err := Parse("x.yaml", []byte(minimal+"  - create: {kind: ConfigMap, name: a, manifest: {data: {\"a b\": null, c=d: null, e: null}}}\n")); err != nil {
+		t.Error(err)
+	}
 	for _, value := range []string{"?-web", "'*'", `"[a-c]*"`, "web-*", "a'b'c", "|\n  text", ">-\n  text", "a[b", "c}"} {
 		_, err := Parse("x.yaml", []byte(strings.Replace(minimal, "description: ", "description: "+value+"\n#", 1)))
 		if err != nil {
