@@ -145,6 +145,16 @@ type Params interface {
 	Resources() []string
 }
 
+// Create returns a fault with the parameters that a scenario sets. It is like [Type.New], but an error about a value of the wrong
+// type also says what the parameter permits.
+func (t Type) Create(params scenario.Params) (Fault, error) {
+	bounds := map[string]string{}
+	for _, param := range t.Params {
+		bounds[param.Name] = param.Bounds
+	}
+	return t.New(params.Expecting(bounds))
+}
+
 // Type describes a fault type, such as api-error. Package catalog lists all types.
 type Type struct {
 	// Name is the name that scenarios use for the type, such as "api-error".

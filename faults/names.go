@@ -30,7 +30,33 @@ func OneOf(params Params, field, value string, known []string) error {
 	if value == "" {
 		return params.Errorf(field, "not given; %s", expected)
 	}
-	return params.Errorf(field, "unknown value %q; %s%s", value, expected, nearest.Suggestion(value, known))
+	suggestion := nearest.Suggestion(value, known)
+	if advice := advices[field+": "+strings.ToLower(value)]; advice != "" {
+		suggestion = "; " + advice
+	}
+	return params.Errorf(field, "unknown value %q; %s%s", value, expected, suggestion)
+}
+
+// advices says what to write instead of values that a parameter never has. The keys have the form PARAMETER: VALUE.
+var advices = map[string]string{
+	"verb: watch":    "for watches, use a fault such as watch-end, watch-delay or request-reset",
+	"verb: write":    "only triggers have the verb write; use one fault for each verb",
+	"verb: *":        "use one fault for each verb",
+	"verb: all":      "use one fault for each verb",
+	"resource: *":    "use one fault for each resource",
+	"how: hang":      "to hold requests, use the fault request-hang",
+	"how: timeout":   "for a time-out, use how: error with code: 504, or the fault request-hang",
+	"how: delay":     "to delay responses, use the fault response-slow",
+	"type: bookmark": "for bookmarks, use the fault bookmark-loss",
+	"action: kill":   "did you mean delete?",
+	"verb: post":     "did you mean create?",
+	"verb: put":      "did you mean update?",
+	"verb: remove":   "did you mean delete?",
+	"how: sigkill":   "did you mean kill?",
+	"how: sigterm":   "did you mean terminate?",
+	"how: graceful":  "did you mean terminate?",
+	"breaks: tcp":    "did you mean connection?",
+	"breaks: stream": "did you mean request?",
 }
 
 // Counted returns a number with its noun for messages, such as "1 watch" or "2 watches".

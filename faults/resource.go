@@ -16,6 +16,9 @@ var ResourceBounds = "one of " + strings.Join(Resources, ", ")
 // workload creates.
 func Resource(params Params, value string) error {
 	known := params.Resources()
+	if advice := scenario.ResourceAdvice(value); advice != "" && !slices.Contains(known, value) {
+		return params.Errorf("resource", "unknown value %q; %s", value, advice)
+	}
 	if hint := scenario.UnknownResourceHint(value, known); hint != "" && !slices.Contains(known, value) {
 		return params.Errorf("resource", "unknown value %q; expected one of %s%s%s", value, strings.Join(known, ", "), hint, nearest.Suggestion(value, known))
 	}

@@ -122,7 +122,7 @@ func TestBadParams(t *testing.T) {
 	}
 	for rest, want := range map[string]string{
 		"{verb: create, resource: pods}":                       "s.yaml: response-lost.how: not given; expected one of reset, error, cut",
-		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs + "; did you mean patch?",
+		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs + "; for watches, use a fault such as watch-end, watch-delay or request-reset",
 		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: a list request contains no object, so it has no owner; remove this field",
 	} {
 		params, err := scenario.ParseParams("s.yaml", "response-lost", []byte(rest))

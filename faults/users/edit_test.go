@@ -16,7 +16,7 @@ func TestEditParams(t *testing.T) {
 		},
 		{
 			Text: "steps: [{after: 1s}]",
-			Want: "s.yaml:1:9: user-edit.steps[0]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await",
+			Want: "s.yaml:1:9: user-edit.steps[0]: found only the field after; expected it beside an operation or an await, which then begins after this time",
 		},
 		{
 			Text: "steps: [{pause: {name: app}, after: 25h}]",

@@ -29,7 +29,7 @@ func TestDelayParams(t *testing.T) {
 		{"{resource: pods, delay: 1500ms}", ""},
 		{"{resource: replicasets.apps, delay: 10m}", ""},
 		{"{delay: 1s}", "s.yaml: watch-delay.resource: not given; expected one of " + resources},
-		{"{resource: po, delay: 1s}", `s.yaml:1:12: watch-delay.resource: unknown value "po"; expected one of ` + resources + ", or the resource of a kind in the field operator.kinds of the scenario"},
+		{"{resource: po, delay: 1s}", `s.yaml:1:12: watch-delay.resource: unknown value "po"; expected pods`},
 		{"{resource: pods}", "s.yaml: watch-delay.delay: not given; expected 1ms to 10m0s"},
 		{"{resource: pods, delay: 0s}", "s.yaml:1:25: watch-delay.delay: 0s is out of bounds; expected 1ms to 10m0s"},
 		{"{resource: pods, delay: 1us}", "s.yaml:1:25: watch-delay.delay: 1µs is out of bounds; expected 1ms to 10m0s"},

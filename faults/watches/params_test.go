@@ -16,12 +16,12 @@ func TestParams(t *testing.T) {
 		text, want string
 	}{
 		{Stall, "{resource: pods}", ""},
-		{Stall, "{resource: po}", `s.yaml:1:12: watch-stall.resource: unknown value "po"; expected one of ` + resources + ", or the resource of a kind in the field operator.kinds of the scenario"},
+		{Stall, "{resource: po}", `s.yaml:1:12: watch-stall.resource: unknown value "po"; expected pods`},
 		{Delay, "{resource: pods, delay: 1s, type: ADDED, name: web-*, owner: ReplicaSet/web, nth: 2}", ""},
 		{Skip, "{resource: pods}", ""},
 		{Skip, "{resource: pods, type: MODIFIED, name: web, nth: 2, within: 10m}", ""},
 		{Skip, "{name: web}", "s.yaml: watch-skip.resource: not given; expected one of " + resources},
-		{Skip, "{resource: pods, type: BOOKMARK}", `s.yaml:1:24: watch-skip.type: unknown value "BOOKMARK"; expected one of ADDED, MODIFIED, DELETED`},
+		{Skip, "{resource: pods, type: BOOKMARK}", `s.yaml:1:24: watch-skip.type: unknown value "BOOKMARK"; expected one of ADDED, MODIFIED, DELETED; for bookmarks, use the fault bookmark-loss`},
 		{Skip, `{resource: pods, name: "["}`, `s.yaml:1:24: watch-skip.name: found "[", which is not a valid glob; expected each [ to be closed, such as web-[a-c]*`},
 		{Skip, "{resource: pods, owner: web}", `s.yaml:1:25: watch-skip.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
 		{Skip, "{resource: pods, nth: 0}", "s.yaml:1:23: watch-skip.nth: 0 is out of bounds; expected 1 to 1000000"},

@@ -103,7 +103,7 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 	if err != nil {
 		return faultType, nil, err
 	}
-	fault, err = faultType.New(params)
+	fault, err = faultType.Create(params)
 	return faultType, fault, err
 }
 

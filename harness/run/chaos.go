@@ -291,7 +291,7 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	if err != nil {
 		return nil, spec.Errorf("%w", err)
 	}
-	return kind.New(spec.Params)
+	return kind.Create(spec.Params)
 }
 
 const (

@@ -56,7 +56,7 @@ func supportedFault(spec scenario.Fault, p providers.Provider) error {
 	if err := p.Capabilities.Require(faultType.Name, faultType.Needs...); err != nil {
 		return spec.Errorf("not supported by provider %s%s", p.Name, providers.Alternatives(err))
 	}
-	fault, err := faultType.New(spec.Params)
+	fault, err := faultType.Create(spec.Params)
 	if err != nil {
 		return err
 	}

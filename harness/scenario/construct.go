@@ -43,7 +43,7 @@ func (p Params) Text(field string) string {
 	}
 	fields, _ := p.node.value.(mapping)
 	switch value := fields.field(field); {
-	case value == nil:
+	case value == nil, value.value == nil:
 		return ""
 	default:
 		if text, ok := value.value.(string); ok {

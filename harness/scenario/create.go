@@ -242,8 +242,16 @@ func (v *validator) createFields(path string, c *Create) {
 		if name == "" || slices.Contains(fields, name) || reflect.DeepEqual(found.Field(i).Interface(), none.Field(i).Interface()) {
 			continue
 		}
-		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s", c.Kind, name, nearest.List(fields, "or"))
+		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s%s", c.Kind, name, nearest.List(fields, "or"), inManifest(c.Kind))
 	}
+}
+
+// inManifest returns an advice about a field of a kind that needs a manifest, or "" for another kind.
+func inManifest(kind Kind) string {
+	if kind.IsGeneric() {
+		return "; write it below manifest, such as manifest: {spec: {replicas: 3}}"
+	}
+	return ""
 }
 
 // deployment records an error for each invalid value in the fields for a Deployment. These are
@@ -279,6 +287,7 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 // server rejects such a Deployment. A nil deadline is valid.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil && !v.invalid(path+".minReadySeconds") {
+		v.check(*deadlineSeconds > minReadySeconds || *deadlineSeconds < 1, path+".progressDeadlineSeconds", "found %d; expected more than minReadySeconds, which is %d", *deadlineSeconds, minReadySeconds)
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
@@ -316,6 +325,7 @@ func (v *validator) ports(path string, found []Port) {
 	for i, port := range found {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)
 		if port.Name != "" || several {
+			v.check(port.Name != "", at+".name", "found nothing; expected a name, because the Service has several ports")
 			v.name(at+".name", port.Name)
 		}
 		v.check(port.Name == "" || !names[port.Name], at+".name", "found port name %q twice; expected each port name once", port.Name)

@@ -20,7 +20,11 @@ import (
 //
 // The decoder does not change a Go field that the file omits. It replaces the decoder of the
 // YAML library, whose errors name Go types and lack the positions of nested fields.
-type decoder struct{ source *source }
+type decoder struct {
+	source *source
+	// expected says what texts some fields permit, by their paths. It may be nil.
+	expected map[string]string
+}
 
 // nodeDecoder is implemented by types that decode their own YAML. The fields of these types in
 // YAML differ from the Go fields.
@@ -73,7 +77,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		if !ok {
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
-				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), similar(field.name, names)))
+				field.name, cmp.Or(nearest.List(names, "or"), "no fields"), cmp.Or(d.elsewhere(field.name, path), advised(into.Type(), field.name, names))))
 			continue
 		}
 		if field.value.value == nil && nullable(into.Type().FieldByIndex(index)) {
@@ -82,7 +86,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		at := join(path, field.name)
 		err := d.tooLong(field.value, into.Type(), field.name, at)
 		if err == nil {
-			err = d.decode(field.value, into.FieldByIndex(index), at)
+			err = d.permitting(into.Type().FieldByIndex(index), at).decode(field.value, into.FieldByIndex(index), at)
 		}
 		errs = append(errs, err)
 	}
@@ -107,11 +111,17 @@ func (d decoder) tooLong(from *node, structure reflect.Type, name, path string) 
 func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok || into.Type().Key().Kind() != reflect.String {
-		return d.mismatch(from, path, "a mapping")
+		return d.mismatch(from, path, "a mapping"+exampleOf(from, into.Type().Elem()))
 	}
 	into.Set(reflect.MakeMapWithSize(into.Type(), len(fields)))
 	var errs []error
 	for _, field := range fields {
+		switch _, isText := field.value.value.(string); {
+		case isText || into.Type().Elem().Kind() != reflect.String:
+		case field.name == "matchLabels" || field.name == "matchExpressions":
+			errs = append(errs, d.source.errorAt(field.position, join(path, field.name), "found %s; expected the labels themselves, such as {app: web}, and expressions in the field matchExpressions of a create step", field.name))
+			continue
+		}
 		value := reflect.New(into.Type().Elem()).Elem()
 		errs = append(errs, d.decode(field.value, value, join(path, field.name)))
 		into.SetMapIndex(reflect.ValueOf(field.name).Convert(into.Type().Key()), value)
@@ -122,7 +132,7 @@ func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
 func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error {
 	items, ok := from.value.(sequence)
 	if !ok {
-		return d.mismatch(from, path, "a list")
+		return d.mismatch(from, path, "a list"+listExample(from, into.Type().Elem()))
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
 	var errs []error
@@ -159,19 +169,19 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.String:
 		text, ok := from.value.(string)
 		if !ok {
-			return d.mismatch(from, path, "text (quote a value such as 7 or true)")
+			return d.mismatch(from, path, d.expectedText(from, path))
 		}
 		into.SetString(text)
 	case reflect.Bool:
 		flag, ok := from.value.(bool)
 		if !ok {
-			return d.mismatch(from, path, "true or false")
+			return d.mismatch(from, path, "true or false"+boolQuotes(from.value))
 		}
 		into.SetBool(flag)
 	case reflect.Float32, reflect.Float64:
 		number, ok := toFloat(from)
 		if !ok {
-			return d.mismatch(from, path, "a number")
+			return d.mismatch(from, path, "a number"+d.bounds(path))
 		}
 		into.SetFloat(number)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -180,7 +190,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 			return d.source.errorAt(from.position, path, "found %s; expected a whole number of at most %d digits", text, inputfile.DigitsMax)
 		}
 		if !ok || from.leadingZero != "" || into.OverflowInt(number) {
-			return d.mismatch(from, path, "a whole number")
+			return d.mismatch(from, path, "a whole number"+cmp.Or(withoutQuotes(from), d.bounds(path)))
 		}
 		into.SetInt(number)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

@@ -38,7 +38,7 @@ func LoadDocument(path string, into any) (Document, error) {
 	case top.field("workload") != nil:
 		return document, document.source.errorAt(position{}, "", "found a scenario; expected a subject file; pass the scenario as an argument")
 	}
-	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
+	return document, decoder{source: document.source}.decode(root, reflect.ValueOf(into).Elem(), "")
 }
 
 // Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -192,7 +194,55 @@ func typeSchema(t reflect.Type, depth int) fieldSchema {
 		}
 		return fieldSchema{"type": "array", "items": map[string]any(typeSchema(t.Elem(), depth-1))}
 	}
-	return fieldSchema{"type": "scalar"} // the type of a number or text does not matter to a JSONPath
+	name, ok := scalarTypes[t.Kind()]
+	if !ok {
+		name = "number"
+	}
+	schema := fieldSchema{"type": name}
+	if values := enumTypes[t]; values != nil {
+		schema["enum"] = values
+	}
+	return schema
+}
+
+// scalarTypes has the type of a schema for kinds of Go types. All others are numbers.
+var scalarTypes = map[reflect.Kind]string{
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int16: "integer", reflect.Int32: "integer", reflect.Int64: "integer",
+}
+
+// enumTypes has the values of some types of the Kubernetes API.
+var enumTypes = map[reflect.Type][]any{
+	reflect.TypeFor[corev1.PodPhase]():        {"Pending", "Running", "Succeeded", "Failed", "Unknown"},
+	reflect.TypeFor[corev1.NamespacePhase]():  {"Active", "Terminating"},
+	reflect.TypeFor[corev1.ConditionStatus](): {"True", "False", "Unknown"},
+}
+
+// checkValue returns an error if a field with a schema never has a value. The value is a text, as in an await.
+func (s fieldSchema) checkValue(value string) error {
+	number, isWhole := strconv.ParseInt(value, 10, 64)
+	_, isNumber := strconv.ParseFloat(value, 64)
+	name, _ := s["type"].(string)
+	values, _ := s["enum"].([]any)
+	switch {
+	case name == "object" || name == "array":
+		return fmt.Errorf("the field has the type %s; expected the path of a text, a number or a boolean", name)
+	case name == "integer" && (isWhole != nil || strconv.FormatInt(number, 10) != value):
+		return fmt.Errorf("the field is a whole number; expected a whole number instead of %.60s", value)
+	case name == "number" && isNumber != nil:
+		return fmt.Errorf("the field is a number; expected a number instead of %.60s", value)
+	case name == "boolean" && value != "true" && value != "false":
+		return fmt.Errorf("the field is a boolean; expected true or false instead of %.60s", value)
+	case len(values) == 0 || name != "string":
+		return nil
+	}
+	var known []string
+	for _, each := range values {
+		known = append(known, fmt.Sprint(each))
+	}
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return fmt.Errorf("the field never has the value %.60s; expected %s%s", value, nearest.List(known, "or"), nearest.Suggestion(value, known))
 }
 
 // typeSchemas has the schemas of the kinds of Kubernetes, by the type of their objects. A schema has some thousand
@@ -233,11 +283,12 @@ func (v *validator) objectSchema(kind Kind) fieldSchema {
 	return fieldSchema{"type": "object", "properties": properties, "x-kubernetes-preserve-unknown-fields": schema["x-kubernetes-preserve-unknown-fields"]}
 }
 
-// checkJSONPath returns an error if no object with a schema has the field that a JSONPath expression selects.
-func checkJSONPath(expression string, schema fieldSchema) error {
+// checkJSONPath returns the schema of the field that a JSONPath expression selects, or nil if it is not known. It returns an
+// error if no object with the schema has the field.
+func checkJSONPath(expression string, schema fieldSchema) (fieldSchema, error) {
 	parser, err := jsonpath.Parse("until", expression)
 	if err != nil {
-		return nil // completeJSONPath has reported it
+		return nil, nil // completeJSONPath has reported it
 	}
 	nodes := parser.Root.Nodes
 	if list, ok := nodes[0].(*jsonpath.ListNode); ok && len(nodes) == 1 {
@@ -245,7 +296,7 @@ func checkJSONPath(expression string, schema fieldSchema) error {
 	}
 	for _, node := range nodes {
 		if schema == nil || schema["type"] == nil {
-			return nil // every value is possible
+			return nil, nil // every value is possible
 		}
 		switch node := node.(type) {
 		case *jsonpath.FieldNode:
@@ -253,18 +304,18 @@ func checkJSONPath(expression string, schema fieldSchema) error {
 				continue
 			}
 			if schema["type"] == "array" {
-				return fmt.Errorf("the field %s is that of a list; expected an index such as [0] before it", node.Value)
+				return nil, fmt.Errorf("the field %s is that of a list; expected an index such as [0] before it", node.Value)
 			}
 			of, ok := schema.property(node.Value)
 			if !ok {
-				return fmt.Errorf("unknown field %s%s", node.Value, nearest.Suggestion(node.Value, schema.names()))
+				return nil, fmt.Errorf("unknown field %s%s", node.Value, nearest.Suggestion(node.Value, schema.names()))
 			}
 			schema = of
 		case *jsonpath.ArrayNode, *jsonpath.FilterNode:
 			schema = schema.items()
 		default:
-			return nil
+			return nil, nil
 		}
 	}
-	return nil
+	return schema, nil
 }

@@ -52,7 +52,7 @@ func TestSchema(t *testing.T) {
 		{"await of an item", "await jsonpath={.spec.items[0].port}=80", ""},
 		{"await of an unknown field", "await jsonpath={.status.phse}=Ready", `await.until: found "jsonpath={.status.phse}=Ready" for a Notebook: unknown field phse; did you mean phase?`},
 		{"await of a field of a list", "await jsonpath={.spec.items.port}=80", "the field port is that of a list; expected an index such as [0] before it"},
-		{"await of a condition without conditions", "await condition=Ready", `await.until: found "condition=Ready" for a Notebook: unknown field conditions`},
+		{"await of a condition without conditions", "await condition=Ready", `await.until: found "condition=Ready", but the kind Notebook has no conditions; expected gone`},
 		{"await of unknown metadata", "no jsonpath={.metadata.deletion}", "unknown field deletion"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

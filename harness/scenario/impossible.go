@@ -1,12 +1,10 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -87,75 +85,80 @@ func (v *validator) existing() {
 	}
 }
 
-// conditions reports an error for each await of a condition with a wrong status, such as Maybe. It also does so for a
-// field that the object cannot have. A custom resource may have conditions of any form.
-func (v *validator) conditions() {
-	expected := []string{"True", "False", "Unknown"}
-	for i := range v.scenario.Workload {
-		await := v.scenario.Workload[i].Await
-		if await == nil || !await.Until.IsFieldCondition() {
-			continue
-		}
-		kind := await.Kind
-		if target, ok := v.scenario.Workload[i].Target(); kind == "" && ok {
-			kind = target.Kind
-		}
-		condition, err := await.Until.FieldCondition()
-		if err == nil {
-			err := checkJSONPath(cmp.Or(condition.JSONPath, "{.status.conditions}"), v.objectSchema(kind))
-			v.check(err == nil, stepPath(i)+".await.until", "found %q for a %s: %w", string(await.Until), kind, err)
-		}
-		if _, builtIn := kube.Named(string(kind)); !builtIn {
-			continue
-		}
-		known := slices.ContainsFunc(expected, func(status string) bool { return strings.EqualFold(status, condition.Status) })
-		v.check(err != nil || condition.Type == "" || known, stepPath(i)+".await.until", "found the status %.60q; expected %s", condition.Status, nearest.List(expected, "or"))
-		types := conditionTypes[kind]
-		meant := nearest.Suggestion(condition.Type, types)
-		v.check(err != nil || meant == "" || slices.Contains(types, condition.Type), stepPath(i)+".await.until", "found the condition %.60q for a %s%s", condition.Type, kind, meant)
-	}
-}
-
-// conditionTypes has the conditions that Kubernetes sets in the status of a kind. Other clients may set
-// more, so that only a similar name is a mistake.
-var conditionTypes = map[Kind][]string{
-	Deployment:            {"Available", "Progressing", "ReplicaFailure"},
-	ReplicaSet:            {"ReplicaFailure"},
-	ReplicationController: {"ReplicaFailure"},
-	Pod:                   {"ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"},
-}
-
 // paused reports an error for each await of the pods of a Deployment that was created with paused: true. Such a Deployment
-// has no pods until a step resumes it. There is no error if an operator or a fault may resume it, or if it may adopt a
-// ReplicaSet.
+// has no pods until a step resumes it. A paused Deployment is also never complete after a rollout. There is no error if an operator or a
+// fault may resume it, or if it may adopt a ReplicaSet.
 func (v *validator) paused() {
 	if v.scenario.Operator != nil || v.scenario.createdMax(ReplicaSet, "") > 0 || slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return f.Params.Steps() != nil }) {
 		return
 	}
-	paused := map[string]bool{} // the names of the Deployments that were created with paused: true
+	paused := map[string]bool{}  // the names of the Deployments that were created with paused: true
+	sized := map[string]bool{}   // the names of the Deployments with replicas
+	pauses := map[string]int{}   // the steps that pause a Deployment
+	versions := map[string]int{} // the steps that start a rollout while a Deployment is paused
 	for i := range v.scenario.Workload {
 		step := &v.scenario.Workload[i]
 		switch op := step.Operation.(type) {
 		case *Create:
 			if op.Kind == Deployment {
-				paused[op.Name] = op.Paused && op.Replicas != nil && *op.Replicas > 0
+				sized[op.Name] = *op.Replicas > 0
+				paused[op.Name] = op.Paused && sized[op.Name]
+				delete(pauses, op.Name)
+				delete(versions, op.Name)
 			}
 		case *Delete:
 			if op.Propagation == Orphan {
 				return // a new Deployment may adopt the ReplicaSets
 			}
+		case *Pause:
+			pauses[op.Name] = i
+		case *Rollout:
+			if _, held := pauses[op.Name]; held {
+				versions[op.Name] = i
+			}
+			sized[op.Name] = sized[op.Name] && (op.Replicas == nil || *op.Replicas > 0)
+		case *Rollback:
+			delete(pauses, op.Name)
 		case *Resume:
 			delete(paused, op.Name)
+			delete(pauses, op.Name)
+			delete(versions, op.Name)
 		case *Scale:
-			paused[op.Name] = paused[op.Name] && *op.Replicas > 0
+			sized[op.Name] = *op.Replicas > 0
+			paused[op.Name] = paused[op.Name] && sized[op.Name]
 		case *Patch:
 			delete(paused, op.Name) // the patch may resume the Deployment
+			delete(pauses, op.Name)
+			delete(versions, op.Name)
 		}
 		if await := step.Await; await != nil && await.Kind == Deployment {
 			met := !slices.Contains([]Until{Scaled, Ready, Available, Complete}, await.Until) || !paused[await.Name]
 			v.check(met, stepPath(i)+".await.until", "found %s, but Deployment %s was created with paused: true, so it has no pods; add a resume step before this await", await.Until, await.Name)
+			rollout, held := versions[await.Name]
+			complete := !held || !sized[await.Name] || v.scenario.rolledOut(await.Name, rollout)
+			v.check(await.Until != Complete || complete, stepPath(i)+".await.until",
+				"found complete, but workload[%d] pauses Deployment %s, so that the rollout of workload[%d] does not begin; add a resume step before this await",
+				pauses[await.Name], await.Name, rollout)
 		}
 	}
+}
+
+// rolledOut reports whether an earlier step has given a Deployment the version of a rollout. The argument index is that of the rollout.
+func (s *Scenario) rolledOut(name string, index int) bool {
+	version := s.Workload[index].Operation.(*Rollout).Version
+	for _, step := range s.Workload[:index] {
+		switch op := step.Operation.(type) {
+		case *Create:
+			if op.Kind == Deployment && op.Name == name && op.Version == version {
+				return true
+			}
+		case *Rollout:
+			if op.Name == name && op.Version == version {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // published reports an error for each step that publishes a Service without ports. Only a Service of

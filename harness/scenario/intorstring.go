@@ -69,7 +69,10 @@ func (x *IntOrString) decodeNode(d decoder, from *node, path string) error {
 		x.text = text
 		return nil
 	}
-	const expected = "a whole number or text"
+	expected := "a whole number, or a percentage such as 25%"
+	if strings.HasSuffix(path, "targetPort") {
+		expected = "a whole number, or a name such as http"
+	}
 	var number int32
 	if err := d.decode(from, reflect.ValueOf(&number).Elem(), path); err != nil {
 		return d.mismatch(from, path, expected)

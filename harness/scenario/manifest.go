@@ -258,9 +258,31 @@ func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
 	}
-	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s%s",
-		string(c.Kind), nearest.List(allKinds, "and"), similar(string(c.Kind), allKinds))
+	v.check(c.APIVersion != "", path, "found nothing for kind %q; %s", string(c.Kind), v.missingAPIVersion(c.Kind))
 	v.groupVersion(path, c.APIVersion)
+}
+
+// missingAPIVersion returns what was expected in a create step that has no apiVersion. The kind has no fixed apiVersion: it may be
+// misspelled, of an operator, or of Kubernetes but without a row in [kube.Kinds].
+func (v *validator) missingAPIVersion(kind Kind) string {
+	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		if gvk := version.WithKind(string(kind)); scheme.Scheme.Recognizes(gvk) && kube.ServedVersions(gvk) == nil {
+			return "expected apiVersion: " + version.String()
+		}
+	}
+	known := v.expectedKinds(operation{kinds: allKinds})
+	for _, row := range kube.Kinds {
+		known = append(known, Kind(row.Name))
+	}
+	var further []Kind // kinds that few scenarios use
+	for known := range scheme.Scheme.AllKnownTypes() {
+		if scheme.Scheme.Recognizes(known.GroupVersion().WithKind(known.Kind + "List")) {
+			further = append(further, Kind(known.Kind))
+		}
+	}
+	slices.Sort(further)
+	suggestion := cmp.Or(similarKind(string(kind), known), similarKind(string(kind), further))
+	return fmt.Sprintf("expected an apiVersion such as example.com/v1, or one of the kinds %s%s", nearest.List(allKinds, "and"), suggestion)
 }
 
 // groupVersion reports an error if the value of the field at path is not a valid apiVersion. The

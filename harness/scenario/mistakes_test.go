@@ -179,15 +179,29 @@ func TestJoinErrors(t *testing.T) {
 func TestUnservedService(t *testing.T) {
 	const (
 		without = "  - create: {kind: Service, name: web}\n"
+		pod     = "  - create: {kind: Pod, name: web}\n"
 		with    = "  - create: {kind: Service, name: web, selector: {app: web}}\n"
+		none    = `: found served, but Service web never has addresses, because no pod of the workload has `
 		await   = "  - await: {kind: Service, name: web, until: served}\n"
 		want    = `: found served, but Service web has no selector, so it never has addresses; expected a selector in the step that creates it, such as selector: {app: web}`
 	)
 	for _, test := range []struct{ name, steps, want string }{
 		{"in the same step", "  - create: {kind: Service, name: web}\n    await: {until: served}\n", "x.yaml:4:20: workload[0].await.until" + want},
 		{"in a later step", without + await, "x.yaml:4:46: workload[1].await.until" + want},
-		{"with a selector", with + await, ""},
-		{"select", without + "  - select: {name: web, selector: {app: web}}\n" + await, ""},
+		{"with a selector", pod + with + await, ""},
+		{"no pod", with + await, "x.yaml:4:46: workload[1].await.until" + none + "the label app=web; expected a step that creates a pod with this label"},
+		{"no replicas", "  - create: {kind: Deployment, name: web, replicas: 0}\n" + with + await, "x.yaml:5:46: workload[2].await.until" + none + "the label app=web; expected a step that creates a pod with this label"},
+		{"replicas later", "  - create: {kind: Deployment, name: web, replicas: 0}\n" + with + "  - scale: {kind: Deployment, name: web, replicas: 2}\n" + await, ""},
+		{"pods of a Job", "  - create: {kind: Job, name: web, manifest: {spec: {template: {metadata: {labels: {app: web}}}}}}\n" + with + await, ""},
+		{"pods of another user", with + await + "faults:\n  - user-edit: {steps: [{create: {kind: Pod, name: web}}]}\n", ""},
+		{"another pod", "  - create: {kind: Pod, name: wbe}\n" + with + await, "x.yaml:5:46: workload[2].await.until" + none + "the label app=web; expected app=wbe"},
+		{"another port", pod + "  - create: {kind: Service, name: web, selector: {app: web}, ports: [{port: 80, targetPort: htpp}]}\n" + await,
+			"x.yaml:5:46: workload[2].await.until" + none + "a TCP port with the name htpp; expected the targetPort http or metrics; did you mean http?"},
+		{"another protocol", pod + "  - create: {kind: Service, name: web, selector: {app: web}, ports: [{port: 80, targetPort: http, protocol: UDP}]}\n" + await,
+			"x.yaml:5:46: workload[2].await.until: found served, but Service web never has addresses, because the port http of the pods is not a UDP port; expected the protocol TCP, or a number as the targetPort"},
+		{"a port of a manifest", "  - create: {kind: Job, name: web, manifest: {spec: {template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, ports: [{name: htpp, containerPort: 80}]}]}}}}}\n" +
+			"  - create: {kind: Service, name: web, selector: {app: web}, ports: [{port: 80, targetPort: htpp}]}\n" + await, ""},
+		{"select", pod + without + "  - select: {name: web, selector: {app: web}}\n" + await, ""},
 		{"select of nothing", with + "  - select: {name: web, selector: {}}\n" + await, "x.yaml:5:46: workload[2].await.until" + want},
 		{"patch", without + "  - patch: {kind: Service, name: web, merge: {spec: {selector: {app: web}}}}\n" + await, ""},
 		{"patch of the addresses", without + "  - create: {kind: Endpoints, name: web}\n  - patch: {kind: Endpoints, name: web, merge: {subsets: []}}\n" + await, ""},
@@ -232,13 +246,15 @@ faults:
 			`x.yaml:7:29: faults[0].when.request.owner: found the unknown kind "Replicaset"; expected the kind of an owner, such as ReplicaSet; did you mean ReplicaSet?`},
 		{"two Deployments", one("{state: {resource: deployments.apps, atLeast: 2}}"),
 			`x.yaml:7:57: faults[0].when.state.atLeast: found 2 of deployments.apps, so the trigger never matches; expected at most 1, because the workload creates no more`},
+		{"the name of a counted object", one("{state: {resource: deployments.apps, name: wbe}}"),
+			`x.yaml:7:54: faults[0].when.state.name: found "wbe", but the workload has no such Deployment; expected web`},
 		{"after another trigger", one("{request: {}, after: {state: {resource: pods, atLeast: 500}}}"),
 			`x.yaml:7:66: faults[0].when.after.state.atLeast: found 500 of pods, so the trigger never matches; expected at most 12, because the workload creates no more`},
 		{"as many pods as a rollout may have", one("{state: {resource: pods, atLeast: 12}}"), ""},
 		{"a fault whose owner exists", "  - api-error: {verb: create, resource: pods, code: 500, owner: ReplicaSet/web-*}\n  - name-taken: {owner: Deployment/*}\n", ""},
 		{"an owner that is not a workload", "  - api-error: {verb: create, resource: pods, code: 500, owner: ConfigMap/*}\n", ""},
 		{"a fault whose owner cannot exist", "  - api-error: {verb: create, resource: pods, code: 500, owner: Deployment/wbe}\n",
-			`x.yaml:6:65: faults[0].api-error.owner: found "Deployment/wbe", but the workload has no such Deployment; expected web`},
+			`x.yaml:6:65: faults[0].api-error.owner: found "Deployment/wbe", but a Deployment does not own pods itself; expected ReplicaSet/wbe-*`},
 		{"a fault whose kind of owner cannot exist", "  - watch-skip: {resource: pods, owner: Job/*}\n",
 			`x.yaml:6:41: faults[0].watch-skip.owner: found "Job/*", but the workload has no such Job; expected one that a step creates`},
 		{"edits of objects that may exist", "  - user-edit: {steps: [{delete: {kind: Pod, name: legacy-x7fgt}}, {delete: {kind: Pod, name: web-5d-x}}, {scale: {kind: ReplicaSet, name: web-5d, replicas: 1}}]}\n", ""},
@@ -286,6 +302,7 @@ faults:
 // means that the steps are possible.
 func TestImpossibleSteps(t *testing.T) {
 	const external = "  - create: {kind: Service, name: web, externalName: example.com}\n"
+	const held = "  - create: {kind: Deployment, name: web, replicas: 1, version: v1}\n  - pause: {name: web}\n"
 	for _, test := range []struct{ name, steps, want string }{
 		{"a namespace of every cluster", "  - create: {kind: Namespace, apiVersion: v1, name: kube-system, manifest: {}}\n",
 			"workload[0].create.name: found Namespace kube-system, which exists before the workload; use another name"},
@@ -300,8 +317,41 @@ func TestImpossibleSteps(t *testing.T) {
 		{"an unknown status", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=Maybe}\n",
 			`workload[0].await.until: found the status "Maybe"; expected True, False or Unknown`},
 		{"a misspelled condition", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=ReplicasFailure}\n",
-			`workload[0].await.until: found the condition "ReplicasFailure" for a Deployment; did you mean ReplicaFailure?`},
-		{"a condition of another client", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\n", ""},
+			`workload[0].await.until: found the condition "ReplicasFailure", which a Deployment never has; expected Available, Progressing or ReplicaFailure; did you mean ReplicaFailure?`},
+		{"a condition that no client sets", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\n",
+			`workload[0].await.until: found the condition "Approved", which a Deployment never has; expected Available, Progressing or ReplicaFailure`},
+		{"a condition of another client", "  - create: {kind: Deployment, name: web, replicas: 1}\n  - patch: {kind: Deployment, name: web, status: {conditions: [{type: Approved, status: 'True'}]}}\n    await: {until: condition=Approved}\n", ""},
+		{"a condition of another controller", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Approved}\noperator: {}\n", ""},
+		{"a condition of another kind", "  - create: {kind: ReplicaSet, name: web, replicas: 1}\n    await: {until: condition=Available}\n",
+			`workload[0].await.until: found the condition "Available", which a ReplicaSet never has; expected ReplicaFailure; did you mean until: available?`},
+		{"a complete rollout of a paused Deployment", held + "  - rollout: {name: web, version: v2}\n    await: {until: complete}\n",
+			`workload[2].await.until: found complete, but workload[1] pauses Deployment web, so that the rollout of workload[2] does not begin; add a resume step before this await`},
+		{"a resumed Deployment", held + "  - rollout: {name: web, version: v2}\n  - resume: {name: web}\n    await: {until: complete}\n", ""},
+		{"a paused Deployment without replicas", held + "  - rollout: {name: web, version: v2, replicas: 0}\n    await: {until: complete}\n", ""},
+		{"a paused Deployment with the same version", held + "  - rollout: {name: web, version: v1}\n    await: {until: complete}\n", ""},
+		{"a scaled paused Deployment", held + "  - scale: {kind: Deployment, name: web, replicas: 2}\n    await: {until: complete}\n", ""},
+		{"a patch of the selector", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {selector: {matchLabels: {app: x}}}}}\n",
+			`workload[2].patch.merge.spec.selector.matchLabels.app: found "x"; expected web, because the selector of a Deployment cannot change`},
+		{"a patch of selected labels", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {metadata: {labels: {app: null}}}}}}\n",
+			`workload[2].patch.merge.spec.template.metadata.labels.app: found nothing; expected web, because the selector of the Deployment must match the labels`},
+		{"a patch of other labels", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {metadata: {labels: {tier: a}}}}}}\n", ""},
+		{"a patch with an incomplete container", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {spec: {containers: [{image: a}]}}}}}\n",
+			`workload[2].patch.merge.spec.template.spec.containers[0]: found a container without name; expected its name and image, because a merge patch replaces the whole list`},
+		{"a patch with a container", held + "  - patch: {kind: Deployment, name: web, merge: {spec: {template: {spec: {containers: [{name: a, image: a}]}}}}}\n", ""},
+		{"a condition of a readiness gate", "  - create: {kind: Pod, name: web}\n    await: {until: condition=example.com/ready}\n", ""},
+		{"a kind without a status", "  - create: {kind: Endpoints, name: web}\n    await: {until: condition=Ready}\n",
+			`workload[0].await.until: found "condition=Ready", but the kind Endpoints has no conditions; expected gone`},
+		{"a text for a number", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: 'jsonpath={.status.replicas}=all'}\n",
+			`workload[0].await.until: found "jsonpath={.status.replicas}=all" for a Deployment: the field is a whole number; expected a whole number instead of all`},
+		{"a number", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: 'jsonpath={.status.replicas}=1'}\n", ""},
+		{"a text for a boolean", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: 'jsonpath={.spec.paused}=yes'}\n",
+			`workload[0].await.until: found "jsonpath={.spec.paused}=yes" for a Deployment: the field is a boolean; expected true or false instead of yes`},
+		{"a text for a mapping", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: 'jsonpath={.status}=1'}\n",
+			`workload[0].await.until: found "jsonpath={.status}=1" for a Deployment: the field has the type object; expected the path of a text, a number or a boolean`},
+		{"a misspelled phase", "  - create: {kind: Pod, name: web}\n    await: {until: 'jsonpath={.status.phase}=Runing'}\n",
+			`workload[0].await.until: found "jsonpath={.status.phase}=Runing" for a Pod: the field never has the value Runing; expected Pending, Running, Succeeded, Failed or Unknown; did you mean Running?`},
+		{"a text or number", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: 'jsonpath={.spec.strategy.rollingUpdate.maxSurge}=25%'}\n", ""},
+		{"a condition by a filter", "  - create: {kind: Pod, name: web}\n    await: {until: 'jsonpath={.status.conditions[?(@.type==\"Ready\")].status}=True'}\n", ""},
 		{"a status in lower case", "  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: condition=Available=false}\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -103,6 +104,7 @@ const tooDeep = "found values nested too deeply; expected at most %d levels of l
 var yamlExpectations = []struct{ message, expected string }{
 	{"unknown YAML version", "expected %YAML 1.2, or no directive"},
 	{"already defined", "give each key only once"},
+	{"block sequence entries", "expected the items of a list in lines of their own, or quotes around a text that begins with -"},
 	{"not allowed in this context", "expected the indentation of the fields or items beside it, a space after each colon, and quotes around a text with \": \" or with quotes inside"},
 	{"unexpected key name", "expected the indentation of the fields beside it, and a space after each colon"},
 	{"non-map value is specified", "expected a field such as name: web"},
@@ -152,6 +154,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
+		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
+			return nil, err
+		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))
 	}
 	var root ast.Node
@@ -177,7 +182,11 @@ func parseNode(src *source, data []byte) (*node, error) {
 	if root == nil {
 		return nil, src.errorAt(position{}, "", "found an empty file; expected a mapping")
 	}
-	return src.convert(root, 0)
+	converted, err := src.convert(root, 0)
+	if errors.Is(err, errAlias) || errors.Is(err, errTag) {
+		err = cmp.Or(src.unquoted(data, positionOf(err).line), err)
+	}
+	return converted, err
 }
 
 // hardSpacePattern matches a non-breaking space in the indentation of a line.
@@ -238,9 +247,9 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	case *ast.MappingValueNode:
 		to.value, err = src.convertFields([]*ast.MappingValueNode{from}, depth)
 	case *ast.AnchorNode, *ast.AliasNode:
-		err = src.errorAt(to.position, "", "YAML anchors and aliases are not supported; repeat the value")
+		err = src.errorAt(to.position, "", "%w", errAlias)
 	case *ast.TagNode:
-		err = src.errorAt(to.position, "", "YAML tags are not supported; remove the tag")
+		err = src.errorAt(to.position, "", "%w", errTag)
 	default:
 		err = src.errorAt(to.position, "", "found a YAML value of an unsupported type; expected text, a number, true, false, null, a list or a mapping")
 	}
@@ -274,6 +283,12 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		if missesSpace(field) {
 			return nil, src.errorAt(at, "", "the file is not valid YAML: found no space after %q; expected a space after each colon", name+":")
 		}
+		if _, isNull := field.Value.(*ast.NullNode); isNull && withoutColon(field) && joinedPattern.MatchString(name) {
+			return nil, src.errorAt(at, "", "the file is not valid YAML: found %q without a colon and a space; expected a field such as name: web", name)
+		}
+		if text, isText := field.Value.(*ast.StringNode); isText && text.GetToken().Type == token.StringType && uncommaPattern.MatchString(text.Value) {
+			return nil, src.errorAt(astPosition(text), "", "the file is not valid YAML: found %q; expected a comma between fields in braces, or quotes around a text with \": \"", text.Value)
+		}
 		if to.field(name) != nil {
 			return nil, src.errorAt(at, "", "found field %q twice; expected each field once", name)
 		}
@@ -285,6 +300,18 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	}
 	return to, nil
 }
+
+// joinedPattern matches a key of a mapping in braces that has the value of the field, too, such as kind=Pod. The colon is missing.
+var joinedPattern = regexp.MustCompile(`^[A-Za-z]+[ =][A-Za-z0-9./-]+$`)
+
+// withoutColon reports whether a field in braces has neither a colon nor quotes, so that its value is null.
+func withoutColon(field *ast.MappingValueNode) bool {
+	plain := field.Key.GetToken().Type == token.StringType
+	return plain && (field.Start == nil || field.Start.Type != token.MappingValueType)
+}
+
+// uncommaPattern matches a text without quotes that contains another field, such as "Pod name: web".
+var uncommaPattern = regexp.MustCompile(`^[^\s"']+ [A-Za-z]+: \S+$`)
 
 // missesSpace reports whether the value of a field follows the colon without a space, as in {a:1}.
 // The YAML library accepts this, but in YAML the colon is then part of the key. Before a list or a

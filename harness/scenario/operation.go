@@ -114,7 +114,7 @@ func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target,
 func (s *Scale) validate(v *validator, path string) {
 	v.replicas(path+".replicas", s.Replicas)
 	if schema := v.objectSchema(s.Kind); schema != nil && !v.invalid(path) {
-		err := checkJSONPath("{.spec.replicas}", schema)
+		_, err := checkJSONPath("{.spec.replicas}", schema)
 		v.check(err == nil, path+".kind", "found %s, which has no field spec.replicas; expected a kind with this field", s.Kind)
 	}
 }

@@ -21,6 +21,18 @@ type Params struct {
 	// kinds points to the generic kinds of the scenario; see [Scenario.GenericKinds]. It is nil for
 	// parameters that do not belong to a scenario; see [ParseParams].
 	kinds *[]kube.Kind
+	// expected says what the parameters permit, by their paths; see [Params.Expecting].
+	expected map[string]string
+}
+
+// Expecting returns a copy of the parameters whose errors say what a parameter permits. The argument expected has
+// texts such as "one of kill, terminate", by the names of the parameters.
+func (p Params) Expecting(expected map[string]string) Params {
+	p.expected = map[string]string{}
+	for name, text := range expected {
+		p.expected[join(p.fault, name)] = text
+	}
+	return p
 }
 
 // Resources returns the resources that the parameters may name, such as pods. For the parameters
@@ -43,7 +55,7 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 		return Params{}, err
 	}
 	if _, ok := root.value.(mapping); !ok {
-		return Params{}, decoder{src}.mismatch(root, fault, "a mapping")
+		return Params{}, decoder{source: src}.mismatch(root, fault, "a mapping")
 	}
 	return Params{source: src, fault: fault, node: root}, nil
 }
@@ -61,7 +73,7 @@ func (p Params) Decode(into any) error {
 	if p.node == nil {
 		return nil
 	}
-	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
+	return decoder{p.source, p.expected}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
 // Steps returns the steps that are a parameter of the fault, as of user-edit. It returns nil for faults
@@ -145,6 +157,9 @@ func (f *Fault) options() map[string]any {
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from, for and mustFire"
 	fields, ok := from.value.(mapping)
+	if name, isText := from.value.(string); isText {
+		return d.mismatch(from, path, fmt.Sprintf("parameters after the name of a fault, such as %.60s: {}", name))
+	}
 	if !ok {
 		return d.mismatch(from, path, expected)
 	}
@@ -172,7 +187,7 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		options := slices.Sorted(maps.Keys(f.options()))
-		suggestion := cmp.Or(nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
+		suggestion := cmp.Or(asAdvice(faultAdvice[field.name]), asAdvice(faultAdvice[f.Name]), nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
 		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s%s", field.name, f.Name, expected, suggestion)
 	}
 	f.Name = field.name

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func TestParamsDecodeErrors(t *testing.T) {
 		{"not a number", "chance: .nan", "p.yaml:1:9: api-error.chance: found .nan; expected a number"},
 		{"infinite", "verb: -.inf", "p.yaml:1:7: api-error.verb: found -.inf; expected text (quote a value such as 7 or true)"},
 		{"truth", "orphans: 1", "p.yaml:1:10: api-error.orphans: found 1; expected true or false"},
-		{"item", "names: [a, {}]", "p.yaml:1:12: api-error.names[1]: found a mapping; expected text (quote a value such as 7 or true)"},
+		{"item", "names: [a, {}]", "p.yaml:1:12: api-error.names[1]: found a mapping; expected text"},
 		{"nested", "nested: {deep: 1}", `p.yaml:1:10: api-error.nested: unknown field "deep"; expected depth`},
 		{"no mapping", "[]", "p.yaml:1:1: api-error: found a list; expected a mapping"},
 	} {
@@ -94,6 +95,37 @@ func TestParamsDecodeErrors(t *testing.T) {
 		}
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s:\n got %v\nwant %s", test.name, err, test.want)
+		}
+	}
+}
+
+// TestExpecting checks that an error about a value of the wrong type says what the parameter permits.
+func TestExpecting(t *testing.T) {
+	for input, want := range map[string]string{
+		"how: 0":                              "found 0; expected one of kill, terminate",
+		"how:":                                "found nothing; expected one of kill, terminate",
+		"how: [kill]":                         "found a list; expected one of kill, terminate",
+		"selector: {app: web, tier: front}":   "found a mapping; expected a text such as app=web,tier=front",
+		"selector: {matchLabels: {app: web}}": "found a mapping; expected a text such as app=web",
+		"selector: [app]":                     "found a list; expected a label selector",
+		"selector: 7":                         "found 7; expected text (quote a value such as 7 or true)",
+		"labels: app=web":                     `found "app=web"; expected a mapping such as {app: web}`,
+		"labels: [app]":                       "found a list; expected a mapping such as {app: web}",
+		"labels: {matchLabels: {app: web}}":   "found matchLabels; expected the labels themselves, such as {app: web}",
+		"labels: {matchExpressions: [{key: app}]}": "found matchExpressions; expected the labels themselves",
+	} {
+		params, err := ParseParams("p.yaml", "restart", []byte(input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		into := struct {
+			How      string            `yaml:"how"`
+			Selector string            `yaml:"selector"`
+			Labels   map[string]string `yaml:"labels"`
+		}{}
+		err = params.Expecting(map[string]string{"how": "one of kill, terminate", "selector": "a label selector"}).Decode(&into)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant …%s", input, err, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 		return nil, err
 	}
 	s := &Scenario{source: src}
-	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
+	unreadable := (decoder{source: src}).decode(root, reflect.ValueOf(s).Elem(), "")
 	earlier := flatten([]error{unreadable})
 	if _, ok := root.value.(mapping); !ok || len(earlier) > unreadableMax {
 		return nil, unreadable
@@ -119,6 +119,10 @@ func (s *source) misplaced(root *node) (errs []error) {
 // it. It also returns one for a fault with the name as the value of a field, such as type. The argument path
 // is the place of the step or fault in the file.
 func (s *source) misplacedIn(fields mapping, path string, plain, others []string) error {
+	named := slices.ContainsFunc(fields, func(e entry) bool { // a field has parameters below its name
+		_, isMapping := e.value.value.(mapping)
+		return isMapping && !slices.Contains(plain, e.name) && !slices.Contains([]string{"params", "parameters", "args", "with", "spec"}, e.name)
+	})
 	empty := slices.IndexFunc(fields, func(e entry) bool { return e.value.value == nil && !slices.Contains(plain, e.name) })
 	for _, field := range fields {
 		text, isText := field.value.value.(string)
@@ -126,8 +130,8 @@ func (s *source) misplacedIn(fields mapping, path string, plain, others []string
 		case slices.Contains(plain, field.name), slices.Contains(others, field.name):
 		case empty >= 0 && field.name != fields[empty].name:
 			return s.errorAt(field.position, path, "found the field %s beside %s, which has no parameters; expected the parameters indented below %s", field.name, fields[empty].name, fields[empty].name)
-		case field.name == "type" && isText && empty < 0:
-			return s.errorAt(field.position, path, "found the field type with the value %.60q; expected the name as the key, and the parameters below it, such as %.60s: {…}", text, text)
+		case slices.Contains([]string{"type", "name", "fault", "operation", "action", "op"}, field.name) && isText && empty < 0 && !named:
+			return s.errorAt(field.position, path, "found the field %s with the value %.60q; expected the name as the key, and the parameters below it, such as %.60s: {…}", field.name, text, text)
 		}
 	}
 	return nil

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -43,7 +45,16 @@ func (s *Scenario) CheckReachable() error {
 		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
 		v.stepOrder(fmt.Sprintf("faults[%d]", i), fault)
 		at := fmt.Sprintf("faults[%d].%s", i, fault.Name)
-		v.owner(at+".owner", fault.Params.Text("owner"))
+		text := fault.Params.Text
+		verb := text("verb")
+		if fault.Name == "admission-denied" {
+			verb = "create"
+		}
+		v.selects(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
+		if prefix := text("prefix"); prefix != "" { // of the names of pods
+			v.mayExist(at+".prefix", prefix, Pod, prefix+"*")
+		}
+		v.podSelector(at, fault.Params)
 		v.edits(at+".steps", fault.Params.Steps())
 	}
 	v.circles()
@@ -52,6 +63,7 @@ func (s *Scenario) CheckReachable() error {
 	v.existing()
 	v.conditions()
 	v.paused()
+	v.patches()
 	return JoinErrors(v.errs...)
 }
 
@@ -62,47 +74,15 @@ func (v *validator) reachable(path string, t *Trigger) {
 		switch {
 		case t.Request != nil:
 			v.subresource(path+".request.subresource", t.Request)
-			v.owner(path+".request.owner", t.Request.Owner)
+			v.selects(path+".request", matcher{verb: t.Request.Verb, resource: t.Request.Resource, name: t.Request.Name, owner: t.Request.Owner})
 		case t.Event != nil:
-			v.owner(path+".event.owner", t.Event.Owner)
+			v.selects(path+".event", matcher{resource: t.Event.Resource, name: t.Event.Name, owner: t.Event.Owner})
 		case t.State != nil:
-			v.owner(path+".state.owner", t.State.Owner)
+			v.objects(path+".state", matcher{resource: t.State.Resource, name: t.State.Name, owner: t.State.Owner})
 			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
-			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
+			v.check(!known || t.State.AtLeast <= most || v.invalid(path+".state.name"), path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
 				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
 		}
-	}
-}
-
-// served reports an error for each await until a Service is served, if the Service has no selector
-// then. It reports none if a fault may change the selector.
-func (v *validator) served() {
-	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "selector") }) {
-		return
-	}
-	unselected := map[string]bool{} // the names of the Services without a selector
-	for i := range v.scenario.Workload {
-		step := &v.scenario.Workload[i]
-		switch op := step.Operation.(type) {
-		case *Create:
-			if op.Kind == Service {
-				unselected[op.Name] = len(op.Selector) == 0
-			}
-			if op.Kind == Endpoints {
-				delete(unselected, op.Name) // a later step may patch the addresses
-			}
-		case *Select:
-			if op.Kind == Service {
-				unselected[op.Name] = len(op.Selector) == 0
-			}
-		case *Patch:
-			delete(unselected, op.Name) // the patch may set the selector or the addresses
-		}
-		await := step.Await
-		if await == nil || await.Kind != Service || await.Until != Served {
-			continue
-		}
-		v.check(!unselected[await.Name], stepPath(i)+".await.until", "found served, but Service %s has no selector, so it never has addresses; expected a selector in the step that creates it, such as selector: {app: web}", await.Name)
 	}
 }
 
@@ -188,8 +168,14 @@ func (v *validator) owner(at, owner string) {
 	}
 	row, listed := kube.Named(kind)
 	if !listed && !slices.Contains(known, Kind(kind)) {
-		suggestion := similar(kind, known)
-		v.check(suggestion == "", at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
+		name, _, _ := strings.Cut(kind, ".") // a kind with its group
+		suggestion := similarKind(name, known)
+		if slices.Contains(known, Kind(name)) {
+			suggestion = "; did you mean " + name + "?"
+		}
+		builtin := slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsAllGroups(), func(version schema.GroupVersion) bool { return scheme.Scheme.Recognizes(version.WithKind(kind)) })
+		possible := builtin || !v.scenario.closed() || strings.Contains(string(v.scenario.encode()), "ownerReferences")
+		v.check(suggestion == "" && possible, at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
 		return
 	}
 	if row.Role == kube.Workload {
@@ -208,84 +194,10 @@ func (v *validator) edits(at string, steps []Step) {
 		row := operationOf(steps[i].Operation)
 		if name := fmt.Sprintf("%s[%d].%s.name", at, i, row.name); row.effect == creates {
 			v.createdTwice(name, target)
-		} else {
+		} else if !slices.ContainsFunc(append(v.scenario.creates(), v.scenario.userCreates()...), func(c *Create) bool { return c.Target == target }) {
 			v.mayExist(name, target.String(), target.Kind, target.Name)
 		}
 	}
-}
-
-// mayExist reports an error if no object of a kind can have a name that the glob matches. The
-// argument found is the text about the object in the error.
-func (v *validator) mayExist(at, found string, kind Kind, glob string) {
-	possible, known := v.scenario.possibleNames(kind)
-	reachable := slices.ContainsFunc(possible, func(p string) bool { return mayMatch(glob, p) })
-	v.check(!known || reachable, at, "found %q, but the workload has no such %s; expected %s", found, kind, expectedNames(possible))
-}
-
-// possibleNames returns the names that objects of a kind can have. A name that ends with * stands for
-// all names with this prefix, such as those of the pods of a ReplicaSet. The result known is false if
-// other programs may create objects, such as operators.
-func (s *Scenario) possibleNames(kind Kind) (names []string, known bool) {
-	if s.ExternalWorkload != nil || s.Operator != nil {
-		return nil, false
-	}
-	for _, create := range append(s.creates(), s.userCreates()...) {
-		row, listed := kube.Named(string(create.Kind))
-		switch {
-		case create.Kind == kind:
-			names = append(names, create.Name)
-			if create.Count > 1 {
-				names = append(names, create.Names()...)
-			}
-		case row.Role == kube.Workload:
-			if controls(row, string(kind)) {
-				prefix := create.Name + "-"
-				names = append(names, prefix[:min(len(prefix), generateNameMax)]+"*")
-			}
-		case create.Kind == Service && kind == Endpoints:
-			names = append(names, create.Name)
-		case create.Kind.IsGeneric() || !listed:
-			return nil, false // a custom resource, for example
-		}
-	}
-	return names, true
-}
-
-// generateNameMax is the maximum length of the prefix in a generated name. The API server cuts longer
-// prefixes.
-const generateNameMax = 58
-
-// controls reports whether controllers create objects of a kind for an object of the kind owner. They
-// may create objects of a third kind in between, such as the ReplicaSets of a Deployment.
-func controls(owner kube.Kind, kind string) bool {
-	return slices.ContainsFunc(owner.Controls, func(child string) bool {
-		row, _ := kube.Named(child)
-		return child == kind || controls(row, kind)
-	})
-}
-
-// expectedNames returns the names that objects of a kind can have, as one text for an error. Without
-// names, it returns "one that a step creates".
-func expectedNames(possible []string) string {
-	if len(possible) == 0 {
-		return "one that a step creates"
-	}
-	return nearest.List(possible, "or")
-}
-
-// mayMatch reports whether a glob can match a name. If the argument name ends with *, it stands
-// for all names with this prefix.
-func mayMatch(glob, name string) bool {
-	prefix, open := strings.CutSuffix(name, "*")
-	if !open {
-		matches, err := path.Match(glob, name)
-		return matches || err != nil
-	}
-	literal, rest := glob, ""
-	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
-		literal, rest = glob[:i], glob[i:]
-	}
-	return strings.HasPrefix(literal, prefix) || rest != "" && strings.HasPrefix(prefix, literal)
 }
 
 // circles reports an error for each cycle of faults that wait for each other. None of these faults can

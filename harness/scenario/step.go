@@ -120,7 +120,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 			s.Await = new(Await)
 			into = reflect.ValueOf(s.Await)
 		case !known:
-			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, nearest.List(words, "or"), similar(field.name, words)))
+			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, nearest.List(words, "or"), advised(reflect.TypeFor[Step](), field.name, words)))
 			continue
 		case found != "":
 			errs = append(errs, d.source.errorAt(field.position, path, "found the operations %s and %s in one step; expected one operation per step", field.name, found))

@@ -335,6 +335,12 @@ func CheckGlob(glob string) error {
 	if strings.ContainsFunc(glob, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }) {
 		return fmt.Errorf("found %q, which matches no name, because names have no spaces; expected a glob such as web-*", glob)
 	}
+	if strings.ContainsAny(glob, "+(){}|$,") || strings.HasPrefix(glob, "^") || strings.Contains(glob, "-.*") || strings.HasPrefix(glob, ".") {
+		return fmt.Errorf("found %q, which matches no name; expected one glob such as web-*, not a regular expression or a list", glob)
+	}
+	if strings.Contains(glob, "[!") {
+		return fmt.Errorf("found %q; expected ^ instead of ! after [, such as [^a-c]", glob)
+	}
 	for _, r := range reversedRange.FindAllStringSubmatch(glob, -1) {
 		if r[1] > r[2] {
 			return fmt.Errorf("found %q, which matches no name, because %s comes after %s; expected a range such as [%[3]s-%[2]s]", glob, r[1], r[2])
@@ -343,7 +349,7 @@ func CheckGlob(glob string) error {
 	return nil
 }
 
-// CheckOwner returns an error unless the glob of an owner is empty or has the form KIND/NAME.
+// CheckOwner returns an error unless an owner is empty or has the form KIND/NAME.
 func CheckOwner(owner string) error {
 	kind, name, ok := strings.Cut(owner, "/")
 	if owner != "" && (!ok || kind == "" || name == "" || strings.Contains(name, "/")) {

@@ -61,11 +61,17 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 	case absent && (ok || given):
 		return FieldCondition{}, fmt.Errorf("found %q; expected \"no jsonpath={EXPRESSION}\", without a value", string(u))
 	}
+	if rest := strings.LastIndex(path, "}"); rest >= 0 && rest < len(path)-1 && strings.HasPrefix(path, "{") {
+		return FieldCondition{}, fmt.Errorf("found %q; expected nothing or =VALUE after the closing brace, without spaces", string(u))
+	}
 	expression, err := completeJSONPath(path)
 	if err != nil {
 		return FieldCondition{}, fmt.Errorf("found %q: %w", string(u), err)
 	}
 	condition := FieldCondition{JSONPath: expression, Absent: absent}
+	if !strings.Contains(path, "[") && strings.Contains(path, "==") {
+		return FieldCondition{}, fmt.Errorf("found %q; expected one equal sign before the value", string(u))
+	}
 	if given {
 		if strings.HasPrefix(value, "=") {
 			return FieldCondition{}, fmt.Errorf("found %q; expected one equal sign before the value", string(u))
@@ -143,5 +149,18 @@ func (v *validator) until(path string, await *Await) {
 		v.check(false, path, "found %q, which is no condition of a %s; expected %s", string(await.Until), await.Kind, nearest.List(known, "or"))
 		return
 	}
+	meant := Until(strings.NewReplacer("json-path", "jsonpath", ": ", "=", "==", "=").Replace(string(await.Until)))
+	if word, ok := untilAdvice[strings.ToLower(string(await.Until))]; ok && slices.Contains(known, word) {
+		meant = word
+	}
+	if meant != await.Until {
+		v.check(false, path, "found %.60q; expected %s; did you mean %s?", string(await.Until), nearest.List(known, "or"), meant)
+	}
 	oneOf(v, path, await.Until, known...)
+}
+
+// untilAdvice has the conditions that other words for them mean.
+var untilAdvice = map[string]Until{
+	"deleted": Gone, "delete": Gone, "absent": Gone, "removed": Gone, "terminated": Gone, "running": Ready, "healthy": Ready, "done": Complete, "finished": Complete,
+	"rolledout": Complete, "updated": Complete, "settled": Quiet, "idle": Quiet, "stable": Quiet, "endpoints": Served, "ready": Served,
 }

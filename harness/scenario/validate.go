@@ -163,6 +163,10 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 
 // resource records an error about the field at path if its value is not a known resource.
 func (v *validator) resource(path, found string) {
+	if advice := ResourceAdvice(found); advice != "" && !slices.Contains(v.resources, found) {
+		v.check(false, path, "found %.60q; %s", found, advice)
+		return
+	}
 	hint := UnknownResourceHint(found, v.resources)
 	if hint != "" && v.invalid("operator.kinds") {
 		return // the resource may be that of an invalid kind

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
@@ -65,6 +66,7 @@ func (v *validator) steps(path string, steps []Step) {
 // exists, because that depends on the other steps.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
+	v.check(step.Operation != nil || step.Await != nil || step.After == 0, path, "found only the field after; expected it beside an operation or an await, which then begins after this time")
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
 	if step.Operation != nil {
 		row := operationOf(step.Operation)
@@ -187,6 +189,15 @@ func similarObject(target Target, objects map[Target]*object) string {
 		}
 	}
 	slices.Sort(names)
+	if i := strings.LastIndex(target.Name, "-"); i > 0 && target.Kind == Pod && slices.Contains(names, target.Name[:i]) {
+		return fmt.Sprintf("; the name %s stands for all pods of its create step", target.Name[:i])
+	}
+	for other := range objects {
+		row, _ := kube.Named(string(other.Kind))
+		if controls(row, string(target.Kind)) && (target.Name == other.Name || strings.HasPrefix(target.Name, other.Name+"-")) {
+			return fmt.Sprintf("; the names of the %ss of %s are generated, so name %s instead", target.Kind, other, other)
+		}
+	}
 	return nearest.Suggestion(target.Name, names)
 }
 

@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestUnquoted checks the error about a value that needs quotes in YAML. It also checks that other errors of YAML have
+// no advice about quotes.
+func TestUnquoted(t *testing.T) {
+	const needs = "x.yaml:1:7: the file is not valid YAML: found "
+	begins := func(value, quoted string) string {
+		return fmt.Sprintf("%s%s, which begins with %.1s; expected quotes around the whole value, such as %s", needs, value, value, quoted)
+	}
+	for _, test := range []struct{ value, want string }{
+		{"*", begins("*", `"*"`)},
+		{"*web", begins("*web", `"*web"`)},
+		{"*web # any", begins("*web", `"*web"`)},
+		{"&web", begins("&web", `"&web"`)},
+		{"!web", begins("!web", `"!web"`)},
+		{"@web", begins("@web", `"@web"`)},
+		{"%web", begins("%web", `"%web"`)},
+		{"`web`", begins("`web`", "\"`web`\"")},
+		{"[a-c]*", begins("[a-c]*", `"[a-c]*"`)},
+		{"{web}-x", begins("{web}-x", `"{web}-x"`)},
+		{"'web'-*", begins("'web'-*", `"web-*"`)},
+		{">web", begins(">web", `">web"`)},
+		{"? ", begins("?", `"?"`)},
+		{"[web", needs + "[ without a closing ]; expected ], or quotes around a text with ["},
+		{"{web", needs + "{ without a closing }; expected }, or quotes around a text with {"},
+		{"[web\nworkload: [{}]", needs + "[ without a closing ]; expected ], or quotes around a text with ["},
+		{"- web", needs[:len(needs)-6] + "block sequence entries are not allowed in this context; expected the items of a list in lines of their own, or quotes around a text that begins with -"},
+		{"&n web", "x.yaml:1:7: YAML anchors and aliases are not supported; repeat the value"},
+		{"!!str web", "x.yaml:1:7: YAML tags are not supported; remove the tag"},
+		{"'web", needs[:len(needs)-6] + "could not find end character of single-quoted text; expected a closing quote"},
+	} {
+		_, err := Parse("x.yaml", []byte("name: "+test.value+"\n"))
+		if fmt.Sprint(err) != test.want {
+			t.Errorf("%s:\n got %v\nwant %s", test.value, err, test.want)
+		}
+	}
+	if _, err := Parse("x.yaml", []byte(minimal+"  - create: {kind: ConfigMap, name: a, manifest: {data: {\"a b\": null, c=d: null, e: null}}}\n")); err != nil {
+		t.Error(err)
+	}
+	for _, value := range []string{"?-web", "'*'", `"[a-c]*"`, "web-*", "a'b'c", "|\n  text", ">-\n  text", "a[b", "c}"} {
+		_, err := Parse("x.yaml", []byte(strings.Replace(minimal, "description: ", "description: "+value+"\n#", 1)))
+		if err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
