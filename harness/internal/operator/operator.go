@@ -63,6 +63,8 @@ type Operator struct {
 	// Missing lists the environment variables and volumes of the Deployment that the program does not
 	// get, such as "variable TOKEN".
 	Missing []string
+	// Incomplete has texts about mistakes in the manifests that do not change a run, such as missing values.
+	Incomplete []string
 	// Ignored lists the kinds in the manifests whose objects a run does not create, such as
 	// "Service".
 	Ignored []string
@@ -196,7 +198,7 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), hint)
 	}
 	slices.Sort(deployed.ignored)
-	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil
+	return &Operator{Target: target, Scenario: described, Missing: missing, Incomplete: deployed.incomplete, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
 // fromDeployment reports whether the value at a path of [subject.Definition], such as args[0], comes from the
