@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -139,5 +140,25 @@ func TestIncomplete(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s\n got %v\nwant %s", test.manifest, err, test.want)
 		}
+	}
+}
+
+// TestUnmatchedTargets checks the notes about patches of a kustomization that apply to no object.
+func TestUnmatchedTargets(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "base/kustomization.yaml", "resources: [widgets.yaml]\npatches: [{target: {kind: CustomResourceDefinitin}, patch: '- {op: remove, path: /spec}'}]\n")
+	write(t, dir, "base/widgets.yaml", widgets)
+	const remove = "patch: '- {op: add, path: /metadata/labels, value: {a: b}}'"
+	write(t, dir, "kustomization.yaml", "resources: [base]\npatches:\n- {target: {kind: CustomResourceDefinition, name: 'widgetry.*'}, "+remove+"}\n- {target: {kind: CustomResourceDefinition, name: wdgetry.example.com}, "+remove+"}\n- {target: {kind: Pod, labelSelector: a=b}, "+remove+"}\n")
+	objects, err := readManifests(dir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		dir + `/kustomization.yaml: patches[1].target.name: found "wdgetry.example.com", so that kustomize ignores the patch; expected the name of a resource; did you mean widgetry.example.com?`,
+		dir + `/base/kustomization.yaml: patches[0].target.kind: found "CustomResourceDefinitin", so that kustomize ignores the patch; expected the kind of a resource; did you mean CustomResourceDefinition?`,
+	}
+	if !slices.Equal(objects[0].notes, want) {
+		t.Errorf("notes\n got %q\nwant %q", objects[0].notes, want)
 	}
 }

@@ -67,6 +67,7 @@ func sort(manifests []manifest) (*objects, error) {
 			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
 		sorted.places[key] = o.place
+		sorted.incomplete = append(sorted.incomplete, o.notes...)
 		if err := incomplete(o.Unstructured); err != nil {
 			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
 		}

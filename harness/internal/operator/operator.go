@@ -138,7 +138,7 @@ func (d *subjectFile) manifests(from string) ([]manifest, error) {
 		}
 		read, err := readManifests(dir, name)
 		if err != nil {
-			return nil, d.document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
+			return nil, d.document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w%s", err, pathHint(dir, name))
 		}
 		objects = append(objects, read...)
 	}
@@ -191,11 +191,7 @@ func (d *subjectFile) operator(manifestDir, executable string) (*Operator, error
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		hint := ""
-		if strings.ContainsAny(d.Subject.Exec, " ~$") {
-			hint = "; the field has only the path, without arguments, ~ and variables"
-		}
-		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), hint)
+		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), execHint(d.dir, d.Subject.Exec))
 	}
 	slices.Sort(deployed.ignored)
 	return &Operator{Target: target, Scenario: described, Missing: missing, Incomplete: deployed.incomplete, Ignored: slices.Compact(deployed.ignored)}, nil

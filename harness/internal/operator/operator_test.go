@@ -335,13 +335,13 @@ spec:
         - {name: client, secret: {secretName: token}}
         - {name: data, emptyDir: {}}
         - {name: temporary, emptyDir: {}}
-        - {name: missing, configMap: {name: elsewhere}}
+        - {name: missing, configMap: {name: cnfig}}
 `)
 	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml], files: {user: you}, env: {SET: here}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"variables of ConfigMap elsewhere", "variable ABSENT (Secret elsewhere is not in the manifests)", "variable LEVEL (ConfigMap config has no key metrcs; did you mean metrics?)", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
+	if want := []string{"variables of envFrom (ConfigMap elsewhere is not in the manifests)", "variable ABSENT (Secret elsewhere is not in the manifests)", "variable LEVEL (ConfigMap config has no key metrcs; did you mean metrics?)", "volume certificate at /etc/tls.crt (Secret serving is not in the manifests)", "volume missing at /missing (ConfigMap cnfig is not in the manifests; did you mean config?)"}; !slices.Equal(loaded.Missing, want) {
 		t.Errorf("missing %q, want %q", loaded.Missing, want)
 	}
 	definition := loaded.Target.Definition()
@@ -394,6 +394,15 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "other/kustomization.yaml", "resources: [other.yaml]\n")
 	write(t, dir, "other/other.yaml", "metadata: {name: a}\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
+	write(t, dir, "bare/kustomization.yaml", "resources: [../empty]\n")
+	for name, patch := range map[string]string{
+		"list": "[{op: remove, path: /spec}]", "flow": "'[{op: remove, path: /spec}]'", "one": "'{op: remove, path: /spec}'",
+		"op": "'- {op: repalce, path: /spec, value: x}'", "path": "'- {op: replace, path: /spec/foo/bar, value: x}'",
+	} {
+		write(t, dir, "patch-"+name+"/kustomization.yaml", "resources: [../widgets.yaml]\npatches: [{target: {kind: CustomResourceDefinition}, patch: "+patch+"}]\n")
+	}
+	write(t, dir, "misfiled/kustomization.yaml", "resources: [a.yml]\n")
+	write(t, dir, "misfiled/a.yaml", widgets)
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: found both exec and module; expected one of them"},
@@ -417,7 +426,14 @@ func TestErrors(t *testing.T) {
 		{"two definitions of a kind", "subject: {exec: run, manifests: [widgets.yaml, other.yaml]}",
 			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory"},
-		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found the directory " + dir + "/itself, which has no kustomization, or contains this one"},
+		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found a cycle: the resources of the kustomization in " + dir + "/itself lead back to it"},
+		{"kustomization of a directory without one", "subject: {exec: run, manifests: [bare]}", "found the directory " + dir + "/empty without a kustomization; expected a file, or a directory with a kustomization"},
+		{"kustomization with a patch that is a list", "subject: {exec: run, manifests: [patch-list]}", "/patch-list: the field patches: found a list in the field patch; expected a text: write patch: |- and"},
+		{"kustomization with a patch in flow style", "subject: {exec: run, manifests: [patch-flow]}", `/patch-flow: the field patches: found "[{op: remove, path: /spec}]"; expected a list of operations in JSON, or in YAML with each operation in a line`},
+		{"kustomization with one operation", "subject: {exec: run, manifests: [patch-one]}", `found "{op: remove, path: /spec}"; expected a list of operations: begin the text with -`},
+		{"kustomization with a misspelled operation", "subject: {exec: run, manifests: [patch-op]}", `/patch-op: the field patches: found the op "repalce"; expected add, copy, move, remove, replace or test`},
+		{"kustomization with a patch of a missing path", "subject: {exec: run, manifests: [patch-path]}", "/patch-path: the field patches: found the path /spec/foo/bar, which the object does not have"},
+		{"kustomization with a misspelled file", "subject: {exec: run, manifests: [misfiled]}", "/misfiled/a.yml: no such file or directory; expected a file or directory that the kustomization names; did you mean a.yaml?"},
 		{"inner kustomization with a missing file", "subject: {exec: run, manifests: [of-inner]}", "/of-inner: " + dir + "/inner/none.yaml: no such file or directory"},
 		{"inner kustomization with an unknown field", "subject: {exec: run, manifests: [of-unknown]}", "/of-unknown: " + dir + `/unknown: invalid Kustomization: unknown field "resorces"`},
 		{"inner kustomization with a patch of no object", "subject: {exec: run, manifests: [of-unpatched]}", "/of-unpatched: " + dir + "/unpatched: the field patches: found a patch of Pod.v1/none"},
@@ -435,6 +451,10 @@ func TestErrors(t *testing.T) {
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
 		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: " + dir + "/none: no such file or directory; expected an executable file"},
+		{"misspelled program", "subject: {exec: rnu, manifests: [widgets.yaml]}", dir + "/rnu: no such file or directory; expected an executable file; did you mean run?"},
+		{"program with a prefix", "subject: {exec: 'exec:run', manifests: [widgets.yaml]}", "; the field has only the path, without exec:"},
+		{"program relative to the working directory", "subject: {exec: operator_test.go, manifests: [widgets.yaml]}", "/operator_test.go? A relative path begins at the directory of the subject file"},
+		{"misspelled manifest", "subject: {exec: run, manifests: [empty/../widget.yaml]}", "; did you mean widgets.yaml?"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"program with arguments", "subject: {exec: run --v=2, manifests: [widgets.yaml]}", "no such file or directory; expected an executable file; the field has only the path, without arguments, ~ and variables"},
 		{"pattern of manifests", "subject: {exec: run, manifests: ['*.yaml']}", "*.yaml: no such file or directory; expected a path without patterns, ~ and variables: to read all files of a directory, name the directory"},
