@@ -3,8 +3,6 @@ package scenario
 import (
 	"reflect"
 	"regexp"
-
-	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Document is a YAML file that is not a scenario, such as a file that describes the controllers
@@ -19,7 +17,7 @@ var manifestPattern = regexp.MustCompile(`\A(?:(?:#.*|---[ \t]*|[ \t]*)\n)*apiVe
 // value. LoadDocument is as strict as [Load]: an unknown field or a value of the wrong type is an
 // error with file, line and column.
 func LoadDocument(path string, into any) (Document, error) {
-	data, err := inputfile.ReadAtMost(path, SizeLimit)
+	data, err := read(path, "a subject file")
 	if err != nil {
 		return Document{}, err
 	}

@@ -213,7 +213,10 @@ func checkKubeconfig(path string) error {
 		return fmt.Errorf("--kubeconfig: %w", inputfile.WithExpected(err, "a kubeconfig"))
 	}
 	config, err := clientcmd.Load(content)
+	mistaken := inputfile.Mistaken(content, "a kubeconfig")
 	switch {
+	case mistaken != nil && (err != nil || len(config.Clusters) == 0):
+		return fmt.Errorf("--kubeconfig: %s: %w", path, mistaken)
 	case err != nil:
 		place, reason := inputfile.Locate(path, content, err, nil)
 		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", place, reason)
