@@ -36,7 +36,26 @@ func LoadDocument(path string, into any) (Document, error) {
 	case top.field("workload") != nil:
 		return document, document.source.errorAt(position{}, "", "found a scenario; expected a subject file; pass the scenario as an argument")
 	}
+	if err := document.checkIndentation(root, reflect.TypeOf(into).Elem()); err != nil {
+		return document, err
+	}
 	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
+}
+
+// checkIndentation returns an error if a field at the top of the file belongs inside the field subject. Most likely,
+// the user forgot to indent it.
+func (d Document) checkIndentation(root *node, into reflect.Type) error {
+	inside, ok := into.FieldByName("Subject")
+	top, _ := root.value.(mapping)
+	if !ok {
+		return nil
+	}
+	for _, name := range fieldNames(inside.Type) {
+		if top.field(name) != nil {
+			return d.Errorf(name, "found the field %s at the top of the file; expected it inside the field subject, with more indentation", name)
+		}
+	}
+	return nil
 }
 
 // Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins

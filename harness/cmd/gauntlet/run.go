@@ -574,6 +574,9 @@ func noScenario(name string) error {
 		return fmt.Errorf("scenario %q: found a URL; expected the path of a file, or a built-in scenario", name)
 	}
 	advice := nearest.Suggestion(strings.TrimSuffix(base, filepath.Ext(base)), known)
+	if similar := inputfile.SimilarFile(name); found == "no such file" && similar != "" {
+		advice = "; did you mean " + filepath.Join(filepath.Dir(name), similar) + "?"
+	}
 	if advice == "" {
 		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"
 	}

@@ -90,9 +90,18 @@ func TestBuiltinManifests(t *testing.T) {
 		{"ConfigMap", "data: {a: x}\nbinaryData: {a: AQ==}", `binaryData.a: found the key "a" in data, too`},
 		{"Secret", "type: kubernetes.io/tls", `data["tls.crt"]: found nothing; expected this key in a Secret of the type kubernetes.io/tls`},
 		{"Secret", "type: kubernetes.io/tls\nstringData: {tls.crt: x, tls.key: x}", ""},
+		{"PodDisruptionBudget", "spec: {minAvailable: 1, maxUnavailable: 1}", "spec: found minAvailable and maxUnavailable; expected one of them"},
+		{"HorizontalPodAutoscaler", "spec: {minReplicas: 3, maxReplicas: 1}", "spec.minReplicas: found 3; expected at most maxReplicas, which is 1"},
+		{"PriorityClass", "value: 2000000000", "value: found 2000000000; expected at most 1000000000"},
+		{"PriorityClass", "value: -5", ""},
+		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, rules: [{operations: [CREATE], apiGroups: [''], resources: [pods]}]}]", "webhooks[0].rules[0].apiVersions: found nothing; expected a list of versions such as v1"},
+		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, timeoutSeconds: 60}]", "webhooks[0].timeoutSeconds: found 60; expected 1 to 30"},
+		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, matchPolicy: exact}]", `webhooks[0].matchPolicy: found "exact"; expected Exact or Equivalent; did you mean Exact?`},
 	} {
 		version := map[string]string{
 			"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1",
+			"PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2", "PriorityClass": "scheduling.k8s.io/v1",
+			"ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
 			"Ingress": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
 		}[test.kind]
 		if strings.Contains(test.kind, "Role") {

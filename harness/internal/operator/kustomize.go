@@ -199,7 +199,7 @@ func kustomizeReason(err error) string {
 	}
 	if path, ok := strings.CutSuffix(text, ": no such file or directory"); ok {
 		text += "; expected a file or directory that the kustomization names"
-		if similar := similarFile(path); similar != "" {
+		if similar := inputfile.SimilarFile(path); similar != "" {
 			text += "; did you mean " + similar + "?"
 		}
 	}

@@ -119,6 +119,9 @@ func readManifest(path string) ([]manifest, error) {
 		if len(fields) == 0 {
 			continue // a document with only comments
 		}
+		if mistaken := inputfile.Mistaken(content, "a Kubernetes manifest"); mistaken != nil && fields["kind"] == nil {
+			return nil, fmt.Errorf("%s: %w", path, mistaken)
+		}
 		read, err := objectsOf(o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)

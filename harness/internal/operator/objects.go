@@ -76,6 +76,9 @@ func sort(manifests []manifest) (*objects, error) {
 		}
 	}
 	for _, o := range manifests {
+		if err := sorted.checkCustomKind(o.Unstructured); err != nil {
+			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
+		}
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}

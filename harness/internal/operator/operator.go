@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -109,7 +111,11 @@ func read(path string) (*subjectFile, error) {
 	var d subjectFile
 	var err error
 	if d.document, err = scenario.LoadDocument(path, &d.file); err != nil {
-		return nil, fmt.Errorf("reading the subject file: %w", err)
+		similar := ""
+		if name := inputfile.SimilarFile(path); errors.Is(err, fs.ErrNotExist) && name != "" {
+			similar = "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
+		}
+		return nil, fmt.Errorf("reading the subject file: %w%s", inputfile.WithExpected(err, "a subject file"), similar)
 	}
 	if err := d.validate(d.document); err != nil {
 		return nil, fmt.Errorf("reading the subject file: %w", err)

@@ -405,6 +405,8 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "misfiled/a.yaml", widgets)
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
+		{"fields without indentation", "subject:\nexec: x\nmanifests: [y]\n", ":2:7: exec: found the field exec at the top of the file; expected it inside the field subject, with more indentation"},
+		{"subject file as a manifest", "subject: {exec: run, manifests: [subject.yaml]}", "/subject.yaml: found a subject file; expected a Kubernetes manifest (pass it with the flag --subject)"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: found both exec and module; expected one of them"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, files, namespace or manifests`},
 		{"namespace", "subject: {exec: run, namespace: Bad_NS, manifests: [widgets.yaml]}", `:1:33: subject.namespace: found "Bad_NS"; expected a DNS label`},
@@ -574,7 +576,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"list in a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]\n", ""},
 		{"short name of a webhook", webhook + "webhooks: [{name: a, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].name: found "a"; expected a name with at least three parts`},
 		{"path of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b, path: x}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].clientConfig.service.path: found "x"; expected a path that begins with /`},
-		{"operation of a webhook", strings.Replace(webhook, "Validating", "Mutating", 1) + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], rules: [{operations: [CREATED]}]}]\n", `webhooks[0].rules[0].operations: found "CREATED"; expected CREATE, UPDATE, DELETE, CONNECT or *`},
+		{"operation of a webhook", strings.Replace(webhook, "Validating", "Mutating", 1) + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], rules: [{operations: [CREATED], apiGroups: [a.b], apiVersions: [v1], resources: [c]}]}]\n", `webhooks[0].rules[0].operations: found "CREATED"; expected CREATE, UPDATE, DELETE, CONNECT or *`},
 		{"failure policy of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Failed}]\n", `webhooks[0].failurePolicy: found "Failed"; expected Fail or Ignore`},
 		{"limit in quotes", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: integer, minimum: '1'}}}", 1), `openAPIV3Schema.properties.x.minimum: found "1"; expected a number without quotes`},
 		{"invalid pattern", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: string, pattern: '['}}}", 1), `openAPIV3Schema.properties.x.pattern: found "[", which is not a valid regular expression`},

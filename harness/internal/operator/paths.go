@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // execHint returns the end of an error about the field exec of a subject file, or "". It says what the user probably
@@ -48,21 +48,8 @@ func pathHint(dir, name string) string {
 			}
 		}
 	}
-	if similar := similarFile(path); similar != "" {
+	if similar := inputfile.SimilarFile(path); similar != "" {
 		return "; did you mean " + filepath.Join(filepath.Dir(name), similar) + "?"
 	}
 	return ""
-}
-
-// similarFile returns the file beside a missing one whose name is similar, or "".
-func similarFile(path string) string {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return nearest.Name(filepath.Base(path), names)
 }

@@ -140,6 +140,22 @@ func (s *objects) checkCustomResources(role *unstructured.Unstructured) error {
 	return nil
 }
 
+// checkCustomKind returns an error if the kind of an object is similar to one of a CustomResourceDefinition. Both have
+// the same API group.
+func (s *objects) checkCustomKind(o *unstructured.Unstructured) error {
+	var kinds []string
+	for _, kind := range s.kinds {
+		if group, _, _ := strings.Cut(kind.APIVersion, "/"); group == o.GroupVersionKind().Group {
+			kinds = append(kinds, kind.Kind)
+		}
+	}
+	similar := nearest.Name(o.GetKind(), kinds)
+	if slices.Contains(kinds, o.GetKind()) || similar == "" || strings.Contains(similar, o.GetKind()) || strings.Contains(o.GetKind(), similar) {
+		return nil
+	}
+	return wrong("kind", o.GetKind(), "a kind of a CustomResourceDefinition; did you mean "+similar+"?")
+}
+
 // checkRole returns an error if a Role has a rule for URLs, which only a ClusterRole may have.
 func checkRole(at string, role *rbacv1.Role) error {
 	for i, rule := range role.Rules {

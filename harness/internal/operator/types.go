@@ -6,44 +6,52 @@ import (
 	"reflect"
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // typeChecks has the checks for values that the API server refuses, by the Go type of the values.
 var typeChecks = map[reflect.Type]typeCheck{
-	reflect.TypeFor[metav1.ObjectMeta]():                checkOf(checkMetadata),
-	reflect.TypeFor[metav1.LabelSelector]():             checkOf(checkSelector),
-	reflect.TypeFor[corev1.PodSpec]():                   checkOf(checkPodSpec),
-	reflect.TypeFor[corev1.Container]():                 checkOf(checkContainer),
-	reflect.TypeFor[corev1.ResourceRequirements]():      checkOf(checkResources),
-	reflect.TypeFor[corev1.Probe]():                     checkOf(checkProbe),
-	reflect.TypeFor[appsv1.DeploymentSpec]():            checkOf(checkDeployment),
-	reflect.TypeFor[appsv1.ReplicaSetSpec]():            checkOf(checkReplicaSet),
-	reflect.TypeFor[appsv1.StatefulSetSpec]():           checkOf(checkStatefulSet),
-	reflect.TypeFor[appsv1.DaemonSetSpec]():             checkOf(checkDaemonSet),
-	reflect.TypeFor[corev1.ReplicationControllerSpec](): checkOf(checkReplicationController),
-	reflect.TypeFor[batchv1.JobSpec]():                  checkOf(checkJob),
-	reflect.TypeFor[batchv1.CronJobSpec]():              checkOf(checkCronJob),
-	reflect.TypeFor[corev1.PersistentVolumeClaimSpec](): checkOf(checkClaim),
-	reflect.TypeFor[corev1.ServiceSpec]():               checkOf(checkService),
-	reflect.TypeFor[networkingv1.IngressSpec]():         checkOf(checkIngress),
-	reflect.TypeFor[networkingv1.HTTPIngressPath]():     checkOf(checkIngressPath),
-	reflect.TypeFor[networkingv1.IngressBackend]():      checkOf(checkIngressBackend),
-	reflect.TypeFor[networkingv1.NetworkPolicyPeer]():   checkOf(checkNetworkPeer),
-	reflect.TypeFor[networkingv1.NetworkPolicyPort]():   checkOf(checkNetworkPort),
-	reflect.TypeFor[networkingv1.IPBlock]():             checkOf(checkIPBlock),
-	reflect.TypeFor[rbacv1.PolicyRule]():                checkOf(checkRule),
-	reflect.TypeFor[rbacv1.Role]():                      checkOf(checkRole),
-	reflect.TypeFor[rbacv1.RoleBinding]():               checkOf(checkRoleBinding),
-	reflect.TypeFor[rbacv1.ClusterRoleBinding]():        checkOf(checkClusterRoleBinding),
-	reflect.TypeFor[rbacv1.Subject]():                   checkOf(checkSubject),
-	reflect.TypeFor[corev1.ConfigMap]():                 checkOf(checkConfigMap),
-	reflect.TypeFor[corev1.Secret]():                    checkOf(checkSecret),
+	reflect.TypeFor[metav1.ObjectMeta]():                         checkOf(checkMetadata),
+	reflect.TypeFor[metav1.LabelSelector]():                      checkOf(checkSelector),
+	reflect.TypeFor[corev1.PodSpec]():                            checkOf(checkPodSpec),
+	reflect.TypeFor[corev1.Container]():                          checkOf(checkContainer),
+	reflect.TypeFor[corev1.ResourceRequirements]():               checkOf(checkResources),
+	reflect.TypeFor[corev1.Probe]():                              checkOf(checkProbe),
+	reflect.TypeFor[appsv1.DeploymentSpec]():                     checkOf(checkDeployment),
+	reflect.TypeFor[appsv1.ReplicaSetSpec]():                     checkOf(checkReplicaSet),
+	reflect.TypeFor[appsv1.StatefulSetSpec]():                    checkOf(checkStatefulSet),
+	reflect.TypeFor[appsv1.DaemonSetSpec]():                      checkOf(checkDaemonSet),
+	reflect.TypeFor[corev1.ReplicationControllerSpec]():          checkOf(checkReplicationController),
+	reflect.TypeFor[batchv1.JobSpec]():                           checkOf(checkJob),
+	reflect.TypeFor[batchv1.CronJobSpec]():                       checkOf(checkCronJob),
+	reflect.TypeFor[corev1.PersistentVolumeClaimSpec]():          checkOf(checkClaim),
+	reflect.TypeFor[corev1.ServiceSpec]():                        checkOf(checkService),
+	reflect.TypeFor[networkingv1.IngressSpec]():                  checkOf(checkIngress),
+	reflect.TypeFor[networkingv1.HTTPIngressPath]():              checkOf(checkIngressPath),
+	reflect.TypeFor[networkingv1.IngressBackend]():               checkOf(checkIngressBackend),
+	reflect.TypeFor[networkingv1.NetworkPolicyPeer]():            checkOf(checkNetworkPeer),
+	reflect.TypeFor[networkingv1.NetworkPolicyPort]():            checkOf(checkNetworkPort),
+	reflect.TypeFor[networkingv1.IPBlock]():                      checkOf(checkIPBlock),
+	reflect.TypeFor[rbacv1.PolicyRule]():                         checkOf(checkRule),
+	reflect.TypeFor[rbacv1.Role]():                               checkOf(checkRole),
+	reflect.TypeFor[rbacv1.RoleBinding]():                        checkOf(checkRoleBinding),
+	reflect.TypeFor[rbacv1.ClusterRoleBinding]():                 checkOf(checkClusterRoleBinding),
+	reflect.TypeFor[rbacv1.Subject]():                            checkOf(checkSubject),
+	reflect.TypeFor[policyv1.PodDisruptionBudgetSpec]():          checkOf(checkBudget),
+	reflect.TypeFor[autoscalingv2.HorizontalPodAutoscalerSpec](): checkOf(checkAutoscaler),
+	reflect.TypeFor[schedulingv1.PriorityClass]():                checkOf(checkPriorityClass),
+	reflect.TypeFor[admissionv1.RuleWithOperations]():            checkOf(checkWebhookRule),
+	reflect.TypeFor[corev1.ConfigMap]():                          checkOf(checkConfigMap),
+	reflect.TypeFor[corev1.Secret]():                             checkOf(checkSecret),
 }
 
 // incompleteChecks has the checks for missing values that a run does not need. The API server refuses such an object,
@@ -110,6 +118,9 @@ var knownValues = map[reflect.Type][]string{
 	reflect.TypeFor[appsv1.DaemonSetUpdateStrategyType]():   texts(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType),
 	reflect.TypeFor[batchv1.ConcurrencyPolicy]():            texts(batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
 	reflect.TypeFor[batchv1.CompletionMode]():               texts(batchv1.NonIndexedCompletion, batchv1.IndexedCompletion),
+	reflect.TypeFor[admissionv1.MatchPolicyType]():          texts(admissionv1.Exact, admissionv1.Equivalent),
+	reflect.TypeFor[admissionv1.ScopeType]():                texts(admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope),
+	reflect.TypeFor[admissionv1.ReinvocationPolicyType]():   texts(admissionv1.NeverReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy),
 	reflect.TypeFor[networkingv1.PathType]():                texts(networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific),
 	reflect.TypeFor[networkingv1.PolicyType]():              texts(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress),
 }

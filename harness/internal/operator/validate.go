@@ -108,7 +108,7 @@ func checkWebhooks(typed any) error {
 	case *admissionv1.MutatingWebhookConfiguration:
 		for i, w := range typed.Webhooks {
 			if err := checkWebhook(i, admissionv1.ValidatingWebhook{
-				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
+				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions, Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds,
 			}); err != nil {
 				return err
 			}
@@ -255,8 +255,29 @@ func checkName(o *unstructured.Unstructured) error {
 	if err := checkLabels("metadata.labels", o.GetLabels()); err != nil {
 		return err
 	}
+	if strings.Contains(name, "$") {
+		return wrong("metadata.name", name, "a name without variables: replace them first, for example with envsubst")
+	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
+	}
+	return nil
+}
+
+// checkWebhookRule returns an error about a rule of a webhook that lacks one of its lists.
+func checkWebhookRule(at string, rule *admissionv1.RuleWithOperations) error {
+	for _, list := range []struct {
+		name, expected string
+		length         int
+	}{
+		{"operations", "a list with CREATE, UPDATE, DELETE, CONNECT or *", len(rule.Operations)},
+		{"apiGroups", "a list of groups such as example.com", len(rule.APIGroups)},
+		{"apiVersions", "a list of versions such as v1", len(rule.APIVersions)},
+		{"resources", "a list of resources such as pods", len(rule.Resources)},
+	} {
+		if list.length == 0 {
+			return wrong(at+"."+list.name, nil, list.expected)
+		}
 	}
 	return nil
 }
@@ -283,6 +304,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 		return fmt.Errorf("webhooks[%d].name: found %.80q; expected a name with at least three parts, such as default.notebooks.example.com", i, w.Name)
 	case client.Service != nil && client.Service.Path != nil && !strings.HasPrefix(*client.Service.Path, "/"):
 		return fmt.Errorf("webhooks[%d].clientConfig.service.path: found %.80q; expected a path that begins with /", i, *client.Service.Path)
+	case w.TimeoutSeconds != nil && (*w.TimeoutSeconds < 1 || *w.TimeoutSeconds > 30):
+		return wrong(fmt.Sprintf("webhooks[%d].timeoutSeconds", i), *w.TimeoutSeconds, "1 to 30")
 	case w.FailurePolicy != nil && *w.FailurePolicy != admissionv1.Fail && *w.FailurePolicy != admissionv1.Ignore:
 		return fmt.Errorf("webhooks[%d].failurePolicy: found %.60q; expected Fail or Ignore", i, string(*w.FailurePolicy))
 	}

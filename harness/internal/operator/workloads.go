@@ -9,8 +9,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -177,6 +180,34 @@ func validCron(item string, low, high int, names []string) bool {
 		return number(first) >= 0
 	}
 	return number(first) >= 0 && number(last) >= number(first)
+}
+
+func checkBudget(at string, s *policyv1.PodDisruptionBudgetSpec) error {
+	if s.MinAvailable != nil && s.MaxUnavailable != nil {
+		return fmt.Errorf("%s: found minAvailable and maxUnavailable; expected one of them", at)
+	}
+	return nil
+}
+
+func checkAutoscaler(at string, s *autoscalingv2.HorizontalPodAutoscalerSpec) error {
+	switch {
+	case s.MaxReplicas < 1:
+		return wrong(at+".maxReplicas", s.MaxReplicas, "a number of at least 1")
+	case s.MinReplicas != nil && *s.MinReplicas > s.MaxReplicas:
+		return wrong(at+".minReplicas", *s.MinReplicas, fmt.Sprintf("at most maxReplicas, which is %d", s.MaxReplicas))
+	case s.ScaleTargetRef.Kind == "" || s.ScaleTargetRef.Name == "":
+		return fmt.Errorf("%s.scaleTargetRef: found the kind %q and the name %q; expected both", at, s.ScaleTargetRef.Kind, s.ScaleTargetRef.Name)
+	}
+	return nil
+}
+
+// checkPriorityClass returns an error about a value that only classes of Kubernetes may have.
+func checkPriorityClass(_ string, c *schedulingv1.PriorityClass) error {
+	const valueMax = 1_000_000_000
+	if c.Value > valueMax && !strings.HasPrefix(c.Name, "system-") {
+		return wrong("value", c.Value, fmt.Sprintf("at most %d", valueMax))
+	}
+	return nil
 }
 
 // checkClaim returns an error about a PersistentVolumeClaim, or about a template for such claims.
