@@ -107,7 +107,11 @@ func (d decoder) tooLong(from *node, structure reflect.Type, name, path string) 
 func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok || into.Type().Key().Kind() != reflect.String {
-		return d.mismatch(from, path, "a mapping")
+		expected := "a mapping"
+		if into.Type().Elem().Kind() == reflect.String {
+			expected = "a mapping such as {name: value}"
+		}
+		return d.mismatch(from, path, expected)
 	}
 	into.Set(reflect.MakeMapWithSize(into.Type(), len(fields)))
 	var errs []error
