@@ -74,6 +74,7 @@ func TestBuiltinManifests(t *testing.T) {
 		{"Deployment", containerWith("readinessProbe: {}"), "readinessProbe: found no handler; expected one of exec, grpc, httpGet and tcpSocket"},
 		{"Deployment", containerWith("envFrom: [{name: x}]"), "unknown field spec.template.spec.containers[0].envFrom[0].name; did you mean configMapRef.name?"},
 		{"Deployment", containerWith("envFrom: [{prefix: X}]"), "envFrom[0]: found no source; expected configMapRef or secretRef"},
+		{"Deployment", podsOf("{tolerations: [{operator: equals}], containers: [" + container + "]}"), `tolerations[0].operator: found "equals"; expected Exists, Equal, Lt or Gt; did you mean Equal?`},
 		{"Service", "spec: {selector: {a: b}}", "spec.ports: found nothing; expected at least one port, or clusterIP: None"},
 		{"Service", "spec: {clusterIP: None}", ""},
 		{"Service", "spec: {ports: [{port: 80}, {port: 81}]}", "spec.ports[0].name: found nothing; expected a name, because the Service has several ports"},
@@ -96,6 +97,7 @@ func TestBuiltinManifests(t *testing.T) {
 		{"PriorityClass", "value: -5", ""},
 		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, rules: [{operations: [CREATE], apiGroups: [''], resources: [pods]}]}]", "webhooks[0].rules[0].apiVersions: found nothing; expected a list of versions such as v1"},
 		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, timeoutSeconds: 60}]", "webhooks[0].timeoutSeconds: found 60; expected 1 to 30"},
+		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}}, {name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}}]", `webhooks[1].name: found "a.b.c" twice; expected each name once`},
 		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, matchPolicy: exact}]", `webhooks[0].matchPolicy: found "exact"; expected Exact or Equivalent; did you mean Exact?`},
 	} {
 		version := map[string]string{

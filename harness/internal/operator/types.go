@@ -103,6 +103,8 @@ var knownValues = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.DNSPolicy]():                     texts(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone),
 	reflect.TypeFor[corev1.Protocol]():                      texts(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
 	reflect.TypeFor[corev1.URIScheme]():                     texts(corev1.URISchemeHTTP, corev1.URISchemeHTTPS),
+	reflect.TypeFor[corev1.NodeSelectorOperator]():          texts(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt),
+	reflect.TypeFor[corev1.TolerationOperator]():            {"Exists", "Equal", "Lt", "Gt"},
 	reflect.TypeFor[corev1.TaintEffect]():                   texts(corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
 	reflect.TypeFor[corev1.PersistentVolumeAccessMode]():    knownAccessModes,
 	reflect.TypeFor[corev1.PersistentVolumeMode]():          texts(corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock),

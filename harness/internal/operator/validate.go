@@ -98,21 +98,27 @@ func incomplete(o *unstructured.Unstructured) error {
 
 // checkWebhooks returns an error about the webhooks of a webhook configuration.
 func checkWebhooks(typed any) error {
+	var webhooks []admissionv1.ValidatingWebhook
 	switch typed := typed.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
-		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w); err != nil {
-				return err
-			}
-		}
+		webhooks = typed.Webhooks
 	case *admissionv1.MutatingWebhookConfiguration:
-		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, admissionv1.ValidatingWebhook{
-				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions, Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds,
-			}); err != nil {
-				return err
-			}
+		for _, w := range typed.Webhooks {
+			webhooks = append(webhooks, admissionv1.ValidatingWebhook{
+				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions,
+				Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds,
+			})
 		}
+	}
+	names := map[string]bool{}
+	for i, w := range webhooks {
+		if err := checkWebhook(i, w); err != nil {
+			return err
+		}
+		if names[w.Name] {
+			return fmt.Errorf("webhooks[%d].name: found %q twice; expected each name once", i, w.Name)
+		}
+		names[w.Name] = true
 	}
 	return nil
 }
