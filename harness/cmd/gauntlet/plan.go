@@ -46,7 +46,7 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		}
 	}
 	if isSubjectFile(f.subject) {
-		if err := checkSubjectFile(f.subject, scenarios); err != nil {
+		if err := checkSubjectFile(cmd, f.subject, scenarios); err != nil {
 			return err
 		}
 	}

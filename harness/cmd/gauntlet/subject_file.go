@@ -82,14 +82,16 @@ func warnOfMissing(cmd *cobra.Command, path string, loaded *operator.Operator) {
 	}
 }
 
-// checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The
+// checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. It prints
+// warnings as a run does. The
 // controllers in the file become the controllers under test of the scenarios, except those of a program
 // in a Go module.
-func checkSubjectFile(path string, scenarios []*scenario.Scenario) error {
+func checkSubjectFile(cmd *cobra.Command, path string, scenarios []*scenario.Scenario) error {
 	checked, err := operator.Check(path)
 	if err != nil || checked == nil {
 		return err
 	}
+	warnOfMissing(cmd, path, checked)
 	return setOperators(scenarios, path, checked)
 }
 
