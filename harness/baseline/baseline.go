@@ -179,6 +179,9 @@ func Read(path string) (*Baseline, error) {
 	}
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
+		if mistaken := inputfile.Mistaken(text, "a baseline, as \"gauntlet baseline\" writes it"); mistaken != nil {
+			return nil, fmt.Errorf("%s: %w", path, mistaken)
+		}
 		place, reason := inputfile.Locate(path, text, err, f)
 		return nil, fmt.Errorf("%s: expected a baseline, as \"gauntlet baseline\" writes it: %s", place, reason)
 	}

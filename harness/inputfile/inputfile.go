@@ -10,10 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Open opens a regular file for reading. For a directory, a pipe or a device, the error
@@ -209,6 +212,19 @@ func Reason(err error) error {
 		return pathError.Err
 	}
 	return err
+}
+
+// SimilarFile returns the name of a file beside a missing one whose name is similar, or "".
+func SimilarFile(missing string) string {
+	entries, err := os.ReadDir(filepath.Dir(missing))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return nearest.Name(filepath.Base(missing), names)
 }
 
 // WithExpected adds to the error of a read what the caller expected of the file. It returns other errors,

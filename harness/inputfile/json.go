@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -171,38 +172,44 @@ func pointTo(path string, text []byte, offset int) string {
 
 // SimilarField returns a suggestion for an unknown field of a Go value, such as "; did you mean replicas?". The
 // argument path is the path of the field in JSON, such as spec.ports[0].prt. The suggestion is a field of the
-// same object. It is empty if no field has a similar name.
+// same object, or a field of this name in an object inside. It is empty if there is no such field.
 func SimilarField(of any, path string) string {
 	parts := strings.Split(path, ".")
 	last := len(parts) - 1
-	return nearest.Suggestion(parts[last], fieldsAt(reflect.TypeOf(of), parts[:last]))
+	fields := fieldsAt(reflect.TypeOf(of), parts[:last])
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if inner := fieldsAt(fields[name], nil); inner[parts[last]] != nil && fields[name].Kind() != reflect.Slice {
+			return "; did you mean " + name + "." + parts[last] + "?"
+		}
+	}
+	return nearest.Suggestion(parts[last], slices.Sorted(maps.Keys(fields)))
 }
 
-// fieldsAt returns the names of the fields that a Go type has at a path, such as "rules[0]".
-func fieldsAt(t reflect.Type, path []string) []string {
+// fieldsAt returns the fields that a Go type has at a path, such as "rules[0]", by their names in JSON.
+func fieldsAt(t reflect.Type, path []string) map[string]reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
+	fields := map[string]reflect.Type{}
+	for field := range t.Fields() {
+		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
+		case name != "":
+			fields[name] = field.Type
+		case field.Anonymous:
+			maps.Copy(fields, fieldsAt(field.Type, nil))
 		}
-		if len(path) > 0 {
-			if part, _, _ := strings.Cut(path[0], "["); part == name {
-				return fieldsAt(field.Type, path[1:])
-			}
-		}
-		names = append(names, name)
 	}
-	if len(path) > 0 {
+	if len(path) == 0 {
+		return fields
+	}
+	part, _, _ := strings.Cut(path[0], "[")
+	if fields[part] == nil {
 		return nil
 	}
-	return names
+	return fieldsAt(fields[part], path[1:])
 }
 
 // fieldsOf returns the names in JSON of the fields of a Go type, and of the types of these fields. The map
@@ -357,7 +364,7 @@ func goTypeOf(err error) reflect.Type {
 func expectedValue(goType string) string {
 	goType = strings.TrimLeft(goType, "*")
 	for _, known := range []struct{ prefix, text string }{
-		{"v1.Time", "a time such as 2006-01-02T15:04:05Z"}, {"intstr.IntOrString", "a whole number or a text"}, {"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
+		{"v1.Time", "a time such as 2006-01-02T15:04:05Z"}, {"intstr.IntOrString", "a whole number or a text"}, {"resource.Quantity", "a quantity such as 500m, 2 or 1Gi"}, {"time.Time", "a time such as 2006-01-02T15:04:05Z"}, {"time.Duration", "a whole number"}, {"history.Version", "a whole number, 0 or more"},
 		{"[]uint8", "a text in base64"}, {"[]", "a list"}, {"slice", "a list"}, {"map", "an object"}, {"struct", "an object"},
 		{"int", "a whole number"}, {"uint", "a whole number, 0 or more"}, {"float", "a number"}, {"string", "a text"}, {"bool", "true or false"},
 	} {

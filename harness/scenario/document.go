@@ -1,10 +1,10 @@
 package scenario
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
-
-	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"slices"
 )
 
 // Document is a YAML file that is not a scenario, such as a file that describes the controllers
@@ -19,7 +19,7 @@ var manifestPattern = regexp.MustCompile(`\A(?:(?:#.*|---[ \t]*|[ \t]*)\n)*apiVe
 // value. LoadDocument is as strict as [Load]: an unknown field or a value of the wrong type is an
 // error with file, line and column.
 func LoadDocument(path string, into any) (Document, error) {
-	data, err := inputfile.ReadAtMost(path, SizeLimit)
+	data, err := read(path, "a subject file")
 	if err != nil {
 		return Document{}, err
 	}
@@ -38,7 +38,43 @@ func LoadDocument(path string, into any) (Document, error) {
 	case top.field("workload") != nil:
 		return document, document.source.errorAt(position{}, "", "found a scenario; expected a subject file; pass the scenario as an argument")
 	}
+	if err := document.checkFields(root, reflect.TypeOf(into).Elem()); err != nil {
+		return document, err
+	}
 	return document, decoder{source: document.source}.decode(root, reflect.ValueOf(into).Elem(), "")
+}
+
+// otherFields has fields that users know from Deployments, and what a subject file has in place of them.
+var otherFields = map[string]string{
+	"image":    "exec, the path of the program, because a run starts it as a process and not in a container",
+	"command":  "exec, the path of the program, and args, its arguments",
+	"replicas": "the field subject.replicas of the scenario",
+}
+
+// checkFields returns an error about a field of the subject that has another name or place. A field at the top
+// belongs inside the field subject; most likely, the user forgot to indent it.
+func (d Document) checkFields(root *node, into reflect.Type) error {
+	inside, ok := into.FieldByName("Subject")
+	top, _ := root.value.(mapping)
+	if !ok {
+		return nil
+	}
+	for _, name := range fieldNames(inside.Type) {
+		if top.field(name) != nil {
+			return d.Errorf(name, "found the field %s at the top of the file; expected it inside the field subject, with more indentation", name)
+		}
+	}
+	value := top.field("subject")
+	if value == nil {
+		return nil
+	}
+	fields, _ := value.value.(mapping)
+	for _, name := range slices.Sorted(maps.Keys(otherFields)) {
+		if fields.field(name) != nil {
+			return d.Errorf("subject."+name, "found the field %s; expected %s", name, otherFields[name])
+		}
+	}
+	return nil
 }
 
 // Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins

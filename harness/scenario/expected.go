@@ -50,7 +50,7 @@ func exampleOf(from *node, of reflect.Type) string {
 	if key, value, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(value, "=,{}") {
 		return fmt.Sprintf(" such as {%.60s: %.60s}", key, value)
 	}
-	return " such as {app: web}"
+	return " such as {name: value}"
 }
 
 // listExample returns a text with an example of a list, for an error about a value that is no list.

@@ -169,6 +169,9 @@ func (v *validator) externalKindName(path, found string) {
 
 // similarExternalKind returns the suggestion of a known kind whose name is similar.
 func (v *validator) similarExternalKind(found string) string {
+	if found == "" {
+		return ""
+	}
 	var names []Kind
 	for _, kind := range kube.Kinds {
 		names = append(names, Kind(kind.Name))

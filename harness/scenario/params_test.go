@@ -110,7 +110,7 @@ func TestExpecting(t *testing.T) {
 		"selector: [app]":                     "found a list; expected a label selector",
 		"selector: 7":                         "found 7; expected text (quote a value such as 7 or true)",
 		"labels: app=web":                     `found "app=web"; expected a mapping such as {app: web}`,
-		"labels: [app]":                       "found a list; expected a mapping such as {app: web}",
+		"labels: [app]":                       "found a list; expected a mapping such as {name: value}",
 		"labels: {matchLabels: {app: web}}":   "found matchLabels; expected the labels themselves, such as {app: web}",
 		"labels: {matchExpressions: [{key: app}]}": "found matchExpressions; expected the labels themselves",
 	} {

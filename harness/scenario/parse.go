@@ -27,7 +27,7 @@ const mistakesMax = 1_000
 // Load reads and validates the scenario file at path. It passes the content of the file, and the
 // functions in the argument further, to [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
-	data, err := inputfile.ReadAtMost(path, SizeLimit)
+	data, err := read(path, "a scenario")
 	if errors.Is(err, inputfile.ErrTooLarge) {
 		return nil, err
 	}
@@ -35,6 +35,20 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 		return nil, fmt.Errorf("reading the scenario: %w", err)
 	}
 	return Parse(path, data, further...)
+}
+
+// read returns the content of a YAML file of at most [SizeLimit] bytes. The argument expected says what the file
+// should be; the error for a file that a run writes names it.
+func read(path, expected string) ([]byte, error) {
+	data, err := inputfile.ReadAtMost(path, SizeLimit)
+	start := data
+	if errors.Is(err, inputfile.ErrTooLarge) {
+		start = inputfile.Start(path)
+	}
+	if mistaken := inputfile.MistakenRunFile(start, expected); mistaken != nil {
+		return nil, fmt.Errorf("%s: %w", path, mistaken)
+	}
+	return data, err
 }
 
 // Parse returns the scenario in a YAML text. It sets the defaults of omitted fields and validates
@@ -47,6 +61,9 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	src := &source{file: file}
 	if len(data) > SizeLimit {
 		return nil, src.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), SizeLimit)
+	}
+	if err := inputfile.MistakenRunFile(data, "a scenario"); err != nil { // of standard input
+		return nil, src.errorAt(position{}, "", "%w", err)
 	}
 	root, err := parseNode(src, data)
 	if err != nil {

@@ -239,7 +239,7 @@ func expand(text string, values Values) (string, error) {
 	t, err := template.New("").Parse(text)
 	if err != nil {
 		reason := ""
-		if strings.Contains(err.Error(), "unclosed action") {
+		if strings.Contains(err.Error(), "unclosed action") || strings.Contains(err.Error(), "U+007D") {
 			reason = ": the closing }} is missing"
 		}
 		return "", templateError(text, reason)

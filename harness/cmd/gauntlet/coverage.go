@@ -169,10 +169,13 @@ func readCoverage(path string) (*coverage.Table, error) {
 	if err != nil {
 		return nil, inputfile.WithExpected(err, "a file that \"gauntlet coverage --out\" wrote")
 	}
+	if err := inputfile.Mistaken(text, "a file that \"gauntlet coverage --out\" wrote"); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	var table coverage.Table
 	if err := json.Unmarshal(text, &table); err != nil {
 		place, reason := inputfile.Locate(path, text, err, table)
-		return nil, fmt.Errorf("%s: expected a file that \"gauntlet coverage --out\" wrote: %s", place, reason)
+		return nil, fmt.Errorf("%s: expected a file in JSON that \"gauntlet coverage --out\" wrote: %s", place, reason)
 	}
 	return &table, nil
 }

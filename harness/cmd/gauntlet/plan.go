@@ -24,7 +24,7 @@ type plannedRun struct {
 
 // printPlan prints which runs the command would make, and makes none of them. It returns an error
 // if the flags or the subject file are wrong, or if the provider does not support one of the scenarios.
-// It does not look for the executables of ours and upstream.
+// Without --upstream-dir, it does not look for the executables of ours and upstream.
 func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
 	target, provider, err := f.check(scenarios)
 	if err != nil {
@@ -40,8 +40,13 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		}
 		return fmt.Errorf("--upstream-dir=%s: found %s; expected a directory with the binaries of etcd, Kubernetes and KWOK", f.upstreamDir, found)
 	}
+	if f.upstreamDir != "" { // setUpPrograms then builds nothing
+		if err := setUpPrograms(cmd.Context(), provider, target, f.upstreamDir); err != nil {
+			return fmt.Errorf("--upstream-dir: %w", err)
+		}
+	}
 	if isSubjectFile(f.subject) {
-		if err := checkSubjectFile(cmd.Context(), f.subject, scenarios); err != nil {
+		if err := checkSubjectFile(cmd, f.subject, scenarios); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func TestDryRun(t *testing.T) {
 		{[]string{"burst", "--seed=7", "-o", "yaml"}, "---\nprovider: embedded\nscenario: burst\nseed: 7\nsubject: ours\n"},
 		{[]string{"--seed=7", "--profile=calm", "-o", "json"}, `{"scenario":"calm-7","subject":"ours","provider":"embedded","seed":7}` + "\n"},
 	} {
-		out, err := command(t, append([]string{"run", "--dry-run", "--upstream-dir=" + t.TempDir()}, test.args...)...)
+		out, err := command(t, append([]string{"run", "--dry-run"}, test.args...)...)
 		if err != nil || out != test.want {
 			t.Errorf("run --dry-run %q: error %v, output\n%swant\n%s", test.args, err, out, test.want)
 		}
@@ -66,6 +66,7 @@ func TestDryRunRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"burst", "--node-image=x", "--provider=virtual"}, "--node-image has no effect on the provider virtual"},
+		{[]string{"burst", "--upstream-dir=" + t.TempDir()}, ": etcd: no such file or directory; expected an executable file"},
 		{[]string{"burst", "--upstream-dir=/none"}, "--upstream-dir=/none: found no such directory; expected a directory with the binaries"},
 		{[]string{"burst", "--kubeconfig=x"}, "--kubeconfig has no effect on the provider embedded"},
 		{[]string{"burst", "--provider=existing", "--kubeconfig=none"}, "--kubeconfig: none: no such file or directory"},

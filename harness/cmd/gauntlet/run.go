@@ -213,7 +213,10 @@ func checkKubeconfig(path string) error {
 		return fmt.Errorf("--kubeconfig: %w", inputfile.WithExpected(err, "a kubeconfig"))
 	}
 	config, err := clientcmd.Load(content)
+	mistaken := inputfile.Mistaken(content, "a kubeconfig")
 	switch {
+	case mistaken != nil && (err != nil || len(config.Clusters) == 0):
+		return fmt.Errorf("--kubeconfig: %s: %w", path, mistaken)
 	case err != nil:
 		place, reason := inputfile.Locate(path, content, err, nil)
 		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %s", place, reason)
@@ -571,6 +574,9 @@ func noScenario(name string) error {
 		return fmt.Errorf("scenario %q: found a URL; expected the path of a file, or a built-in scenario", name)
 	}
 	advice := nearest.Suggestion(strings.TrimSuffix(base, filepath.Ext(base)), known)
+	if similar := inputfile.SimilarFile(name); found == "no such file" && similar != "" {
+		advice = "; did you mean " + filepath.Join(filepath.Dir(name), similar) + "?"
+	}
 	if advice == "" {
 		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"
 	}

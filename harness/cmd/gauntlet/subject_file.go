@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -71,22 +70,28 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 	return loaded.Target, setOperators(scenarios, f.subject, loaded)
 }
 
-// warnOfMissing prints a warning about the parts of a Deployment that the program of a subject file does not
-// get. The argument path is the subject file, which describes a program under test.
+// warnOfMissing prints warnings about the parts of a Deployment that the program of a subject file does not
+// get. It also prints the mistakes in the manifests that do not change a run. The argument path is the subject
+// file, which describes a program under test.
 func warnOfMissing(cmd *cobra.Command, path string, loaded *operator.Operator) {
+	for _, text := range loaded.Incomplete {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", path, text)
+	}
 	if len(loaded.Missing) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the program does not get these parts of the Deployment in the manifests: %s; set the fields env and files of the subject file if it needs them\n", path, strings.Join(loaded.Missing, ", "))
 	}
 }
 
-// checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. The
+// checkSubjectFile reads a subject file, which describes a program under test, and builds nothing. It prints
+// warnings as a run does. The
 // controllers in the file become the controllers under test of the scenarios, except those of a program
 // in a Go module.
-func checkSubjectFile(ctx context.Context, path string, scenarios []*scenario.Scenario) error {
-	checked, err := operator.Check(ctx, path)
+func checkSubjectFile(cmd *cobra.Command, path string, scenarios []*scenario.Scenario) error {
+	checked, err := operator.Check(cmd.Context(), path)
 	if err != nil || checked == nil {
 		return err
 	}
+	warnOfMissing(cmd, path, checked)
 	return setOperators(scenarios, path, checked)
 }
 

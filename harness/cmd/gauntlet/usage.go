@@ -299,20 +299,37 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s: found %q; %s", invalid.GetFlag().Name, invalid.GetValue(), expectedValue(invalid))
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s: found no value; expected %s", missing.GetFlag().Name, cmp.Or(valueWords(missing.GetFlag()), "one of "+strings.ReplaceAll(missing.GetFlag().Value.Type(), "|", ", ")))
-	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		name := unknown.GetSpecifiedName()
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				names = append(names, f.Name)
-			}
-		})
-		if similar := nearest.Name(name, names); similar != "" {
-			return fmt.Errorf("unknown flag: --%s for %q; did you mean --%s?", name, cmd.CommandPath(), similar)
-		}
-		return fmt.Errorf("unknown flag: --%s for %q; \"%s --help\" lists the flags", name, cmd.CommandPath(), cmd.CommandPath())
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
 	}
 	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
+}
+
+// unknownFlag returns the error about a flag that a command does not have. A flag with one hyphen, such as -dry-run,
+// often is one with two.
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	name, hyphens := unknown.GetSpecifiedName(), "--"
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		name, _, _ = strings.Cut(letters, "=")
+		hyphens = "-"
+	}
+	var names []string
+	similar := ""
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+		if hyphens == "-" && len(name) > 1 && f.Shorthand != "" && f.Name == f.Shorthand+name { // such as -help, which begins with the flag -h
+			similar, name = f.Name, f.Name
+		}
+	})
+	if similar == "" && (hyphens == "--" || len(name) > 1) {
+		similar = nearest.Name(name, names)
+	}
+	if similar != "" {
+		return fmt.Errorf("unknown flag: %s%s for %q; did you mean --%s?", hyphens, name, cmd.CommandPath(), similar)
+	}
+	return fmt.Errorf("unknown flag: %s%s for %q; \"%s --help\" lists the flags", hyphens, name, cmd.CommandPath(), cmd.CommandPath())
 }
 
 // expectedValue returns a text that says which values a flag accepts. For a flag type of this

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,7 +55,9 @@ func CheckFor(path, architecture string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("found a file of mode %s; expected an executable file: make it one with chmod +x", info.Mode())
+	case !info.Mode().IsRegular():
 		return fmt.Errorf("found %s; expected an executable file", inputfile.Describe(info.Mode()))
 	case info.Size() == 0:
 		return errors.New("found an empty file; expected an executable file")
@@ -95,7 +99,19 @@ func check(file io.ReaderAt, architecture, formats string) error {
 	case string(start[:n]) == elf.ELFMAG:
 		return checkELF(file, architecture)
 	}
+	for _, known := range otherFormats {
+		if strings.HasPrefix(string(start[:n]), known.start) {
+			return fmt.Errorf("found %s; expected an executable file for linux/%s", known.name, architecture)
+		}
+	}
 	return errors.New("found neither an ELF file nor a script with #! in its first line; expected an executable file")
+}
+
+// otherFormats has the first bytes of files that users take for executable files.
+var otherFormats = []struct{ start, name string }{
+	{"\xcf\xfa\xed\xfe", "an executable for macOS"}, {"\xce\xfa\xed\xfe", "an executable for macOS"}, {"\xca\xfe\xba\xbe", "an executable for macOS, or a Java class"},
+	{"MZ", "an executable for Windows"}, {"\x1f\x8b", "a gzip archive"}, {"PK\x03\x04", "a zip archive"}, {"!<ar", "an archive of object files"}, {"\x00asm", "a WebAssembly module"},
+	{"pack", "Go source"},
 }
 
 // checkScript returns an error if the interpreter that a script names after #! does not exist.
@@ -113,8 +129,15 @@ func checkScript(file io.ReaderAt) error {
 		return errors.New("found a script whose first line names no interpreter; expected an executable file")
 	}
 	interpreter, err := os.Stat(words[0])
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("found a script whose interpreter %s is missing: %w; expected an executable file", words[0], inputfile.Reason(err))
+	case !interpreter.Mode().IsRegular() || interpreter.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("found a script whose interpreter %s is %s; expected an executable file", words[0], inputfile.Describe(interpreter.Mode()))
+	case filepath.Base(words[0]) == "env" && len(words) == 2 && words[1][0] != '-' && !strings.Contains(words[1], "="):
+		if _, err := exec.LookPath(words[1]); err != nil {
+			return fmt.Errorf("found a script whose interpreter %s is in no directory of PATH; expected an installed program", words[1])
+		}
 	}
 	if script, ok := file.(*os.File); ok {
 		if info, err := script.Stat(); err == nil && os.SameFile(info, interpreter) {

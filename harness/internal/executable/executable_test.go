@@ -43,10 +43,16 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range []struct{ name, content, want string }{
 		{"script", "#!/bin/sh\ntrue\n", ""},
-		{"script with an argument", "#! /usr/bin/env python3\n", ""},
+		{"script with an argument", "#! /usr/bin/env sh\n", ""},
+		{"script with arguments of env", "#!/usr/bin/env -S A=b none\n", ""},
 		{"script without its interpreter", "#!/no/such/shell\n", "found a script whose interpreter /no/such/shell is missing: no such file"},
 		{"script without a line break", "#!/no/such/shell", "is missing: no such file or directory"},
 		{"script with a carriage return", "#!/bin/sh\r\ntrue\r\n", `found a script whose first line "#!/bin/sh\r" ends with a carriage return`},
+		{"script whose interpreter is a directory", "#!/tmp\n", "found a script whose interpreter /tmp is a directory; expected an executable file"},
+		{"script of a missing program", "#!/usr/bin/env no-such-program\n", "found a script whose interpreter no-such-program is in no directory of PATH; expected an installed program"},
+		{"program for macOS", "\xcf\xfa\xed\xfe\x0c", "found an executable for macOS; expected an executable file for linux/" + runtime.GOARCH},
+		{"program for Windows", "MZ\x90\x00", "found an executable for Windows; expected"},
+		{"archive", "\x1f\x8b\x08\x00", "found a gzip archive; expected"},
 		{"script without an interpreter", "#!\n", "names no interpreter"},
 		{"empty", "", "found an empty file"},
 		{"text", "hello", "found neither an ELF file nor a script"},

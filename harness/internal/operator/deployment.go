@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // process says how a Deployment runs the program with the controllers. The program runs in the
@@ -50,12 +46,6 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if o.GetAPIVersion() != "apps/v1" {
 		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
 	}
-	if err := checkSimilarFields(o, &d); err != nil {
-		return process{}, err
-	}
-	if err := checkName(o); d.Name != "" && err != nil {
-		return process{}, err
-	}
 	p := process{found: true, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {
@@ -63,9 +53,6 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	}
 	for _, port := range container.Ports {
 		p.ports[port.Name] = int(port.ContainerPort)
-	}
-	if err := checkPod(container, d.Spec.Template.Spec.Volumes); err != nil {
-		return p, err
 	}
 	p.mounts = mountsOf(container, d.Spec.Template.Spec.Volumes)
 	for _, m := range p.mounts {
@@ -77,57 +64,6 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	p.variables, p.sources = container.Env, container.EnvFrom
 	p.args = slices.Concat(container.Command[min(1, len(container.Command)):], container.Args)
 	return p, nil
-}
-
-// checkPod returns an error about the volumes, mounts or environment variables of the container. The API server
-// would refuse them.
-func checkPod(container corev1.Container, volumes []corev1.Volume) error {
-	for i, volume := range volumes {
-		if sources := sourcesOf(volume.VolumeSource); len(sources) > 1 {
-			return fmt.Errorf("spec.template.spec.volumes[%d]: found %s; expected one of them", i, nearest.List(sources, "and"))
-		}
-	}
-	for _, mount := range container.VolumeMounts {
-		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
-			return fmt.Errorf("container %s: found a mount of the volume %.80q; expected a volume of spec.template.spec.volumes", container.Name, mount.Name)
-		}
-		if !path.IsAbs(mount.MountPath) || path.Clean(mount.MountPath) == "/" {
-			return fmt.Errorf("container %s: found the mountPath %.80q; expected an absolute path other than /", container.Name, mount.MountPath)
-		}
-	}
-	for i, variable := range container.Env {
-		at := fmt.Sprintf("container %s: env[%d]", container.Name, i)
-		if variable.Name == "" {
-			return fmt.Errorf("%s: found no name; expected the name of an environment variable", at)
-		}
-		if variable.ValueFrom == nil {
-			continue
-		}
-		sources := sourcesOf(*variable.ValueFrom)
-		if variable.Value != "" {
-			sources = append(sources, "value")
-		}
-		if len(sources) != 1 {
-			return fmt.Errorf("%s: found %s; expected value, or one source in valueFrom", at, cmp.Or(nearest.List(sources, "and"), "an empty valueFrom"))
-		}
-		if field := variable.ValueFrom.FieldRef; field != nil && !podFields.MatchString(field.FieldPath) {
-			return fmt.Errorf("%s.valueFrom.fieldRef.fieldPath: found %.80q; expected a field of a pod such as metadata.namespace", at, field.FieldPath)
-		}
-	}
-	return nil
-}
-
-// sourcesOf returns the names of the fields that are not nil in a struct.
-func sourcesOf(source any) []string {
-	var names []string
-	value := reflect.ValueOf(source)
-	for i := range value.NumField() {
-		if !value.Field(i).IsNil() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // inCertificates replaces each given directory in an argument or environment variable by a

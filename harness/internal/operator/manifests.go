@@ -16,9 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
@@ -28,6 +25,7 @@ import (
 type manifest struct {
 	*unstructured.Unstructured
 	place string
+	notes []string // mistakes in its kustomization that do not change a run
 }
 
 // readManifests returns the objects in the manifests at a path, which is absolute or relative to the
@@ -91,104 +89,6 @@ func readManifests(dir, path string) ([]manifest, error) {
 	return objects, nil
 }
 
-// kustomize builds the kustomization in a directory, and returns the objects.
-func kustomize(dir string) ([]manifest, error) {
-	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // files beside the directory are the user's own, too
-	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
-	}
-	var objects []manifest
-	for _, resource := range built.Resources() {
-		// The numbers in resource.Map have types that an Unstructured must not have.
-		text, err := resource.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON(text); err != nil {
-			return nil, err
-		}
-		if err := checkManifest(o); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-		objects = append(objects, manifest{o, "the kustomization in " + dir})
-	}
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
-	}
-	return objects, nil
-}
-
-// remotePattern matches the error of kustomize about a resource that is a URL. Kustomize takes the URL
-// for the path of a file.
-var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
-
-// nestedPattern matches the error of kustomize about another kustomization in the field resources. The groups
-// are the directory of that kustomization, and its error.
-var nestedPattern = regexp.MustCompile(`(?s)^accumulating resources: accumulation err='accumulating resources from '[^']*': read [^:]*: is a directory': (?:recursed accumulation of|couldn't make target for) path '([^']*)': (.*)$`)
-
-// directoryPattern matches the errors of kustomize about a directory in the field resources. The group of the
-// first form is a directory that contains the kustomization, and that of the second one has no kustomization.
-var directoryPattern = regexp.MustCompile(`cycle detected: candidate root '([^']*)'|unable to find one of .* in directory '([^']*)'`)
-
-// accumulatedPattern matches the beginning of an error of kustomize about a file in the field resources.
-// The group is the path.
-var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
-
-// kustomizeTexts has patterns that match errors of kustomize, and texts that replace them.
-var kustomizeTexts = []struct {
-	pattern *regexp.Regexp
-	text    string
-}{
-	{regexp.MustCompile(`(?s)^.*\b(?:lstat|open|read) (/[^:]+): ([^:"']+).*$`), "$1: $2"},
-	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
-	{regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`), "$2: $1"},
-	{regexp.MustCompile("(?s)^trouble configuring builtin (?:PatchTransformer|PatchStrategicMergeTransformer) with config: `.*?`: "), "the field patches: "},
-	{regexp.MustCompile("(?s)^trouble configuring builtin (\\S+) with config: `.*?`: "), "$1: "},
-	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*)".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
-	{regexp.MustCompile(`(?s)^var '\{(\S+) .*$`), "the field vars: found $1, whose object is not in the resources"},
-	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(.*)\]$`), "${1}found $2; expected a patch in JSON or YAML: a list of operations such as replace, or a part of a manifest"},
-	{regexp.MustCompile(`^nothing selected by (\S+)$`), "the field replacements: found the source $1, but no such object in the resources"},
-	{regexp.MustCompile(`\.?\[no(?:Ver|Grp|Ns)\]`), ""}, // parts of the name of an object that the user does not give
-	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
-	{regexp.MustCompile(`(?s)^(?:accumulating components: )?loader\.New "must build at directory: '([^']*)': file is not directory".*$`), "found the file $1; expected a directory with a kustomization"},
-	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
-	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},
-	{regexp.MustCompile(`^(invalid Kustomization: unknown field .*|found (?:string|number|bool) at .*)$`), "$1; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"},
-}
-
-// kustomizeReason returns the text of an error of kustomize, and the next step of the user. For a missing
-// file, the error says the same several times; kustomizeReason says it once.
-func kustomizeReason(err error) string {
-	text := inputfile.JSONReason(err)
-	if strings.Contains(text, "HelmChartInflationGenerator") {
-		return `found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`
-	}
-	if remotePattern.MatchString(text) {
-		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
-	}
-	if match := directoryPattern.FindStringSubmatch(text); match != nil {
-		return fmt.Sprintf("found the directory %s, which has no kustomization, or contains this one; expected a file, or another directory with a kustomization", match[1]+match[2])
-	}
-	directory := ""
-	for match := nestedPattern.FindStringSubmatch(text); match != nil; match = nestedPattern.FindStringSubmatch(text) {
-		directory, text = match[1], match[2]
-	}
-	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
-		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
-		text = match[1] + ": " + text
-	}
-	for _, known := range kustomizeTexts {
-		text = known.pattern.ReplaceAllString(text, known.text)
-	}
-	if !strings.Contains(text, directory) {
-		return directory + ": " + text
-	}
-	return text
-}
-
 // helmPattern matches an action of a Helm template outside of quotation marks.
 var helmPattern = regexp.MustCompile(`(?m)^[^"'#\n]*\{\{-?\s*(\.|\$|include|template|if|range|with|define|toYaml|end)`)
 
@@ -219,12 +119,15 @@ func readManifest(path string) ([]manifest, error) {
 		if len(fields) == 0 {
 			continue // a document with only comments
 		}
+		if mistaken := inputfile.Mistaken(content, "a Kubernetes manifest"); mistaken != nil && fields["kind"] == nil {
+			return nil, fmt.Errorf("%s: %w", path, mistaken)
+		}
 		read, err := objectsOf(o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)
 		}
 		for _, o := range read {
-			objects = append(objects, manifest{o, place})
+			objects = append(objects, manifest{Unstructured: o, place: place})
 		}
 	}
 }

@@ -39,6 +39,8 @@ type objects struct {
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
 	places  map[string]string            // file and document of each object, by its subject.ObjectKey
 	ignored []string                     // kinds whose objects a run does not create
+	// incomplete has texts about mistakes in objects that do not change a run; see the function incomplete.
+	incomplete []string
 	// services are the Services in the manifests. If a webhook refers to a Service, a run creates a
 	// Service of the same name with the type ExternalName. It creates no other Services.
 	services []*unstructured.Unstructured
@@ -66,7 +68,19 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
 		}
 		sorted.places[key] = o.place
+		sorted.incomplete = append(sorted.incomplete, o.notes...)
+		if err := incomplete(o.Unstructured); err != nil {
+			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
+		}
 		if err := sorted.add(ctx, o, bound); err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
+		}
+	}
+	for _, o := range manifests {
+		if err := sorted.checkCustomKind(o.Unstructured); err != nil {
+			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
+		}
+		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -63,6 +65,8 @@ type Operator struct {
 	// Missing lists the environment variables and volumes of the Deployment that the program does not
 	// get, such as "variable TOKEN".
 	Missing []string
+	// Incomplete has texts about mistakes in the manifests that do not change a run, such as missing values.
+	Incomplete []string
 	// Ignored lists the kinds in the manifests whose objects a run does not create, such as
 	// "Service".
 	Ignored []string
@@ -107,7 +111,11 @@ func read(path string) (*subjectFile, error) {
 	var d subjectFile
 	var err error
 	if d.document, err = scenario.LoadDocument(path, &d.file); err != nil {
-		return nil, fmt.Errorf("reading the subject file: %w", err)
+		similar := ""
+		if name := inputfile.SimilarFile(path); errors.Is(err, fs.ErrNotExist) && name != "" {
+			similar = "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
+		}
+		return nil, fmt.Errorf("reading the subject file: %w%s", inputfile.WithExpected(err, "a subject file"), similar)
 	}
 	if err := d.validate(d.document); err != nil {
 		return nil, fmt.Errorf("reading the subject file: %w", err)
@@ -136,7 +144,7 @@ func (d *subjectFile) manifests(from string) ([]manifest, error) {
 		}
 		read, err := readManifests(dir, name)
 		if err != nil {
-			return nil, d.document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w", err)
+			return nil, d.document.Errorf(fmt.Sprintf("subject.manifests[%d]", i), "%w%s", err, pathHint(dir, name))
 		}
 		objects = append(objects, read...)
 	}
@@ -189,14 +197,10 @@ func (d *subjectFile) operator(ctx context.Context, manifestDir, executable stri
 		return nil, d.document.Errorf("subject."+field.Path, "%w", field.Err)
 	}
 	if err != nil {
-		hint := ""
-		if strings.ContainsAny(d.Subject.Exec, " ~$") {
-			hint = "; the field has only the path, without arguments, ~ and variables"
-		}
-		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), hint)
+		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), execHint(d.dir, d.Subject.Exec))
 	}
 	slices.Sort(deployed.ignored)
-	return &Operator{Target: target, Scenario: described, Missing: missing, Ignored: slices.Compact(deployed.ignored)}, nil
+	return &Operator{Target: target, Scenario: described, Missing: missing, Incomplete: deployed.incomplete, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
 // fromDeployment reports whether the value at a path of [subject.Definition], such as args[0], comes from the

@@ -59,12 +59,16 @@ const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: manager, namespace: widgets-system}
 spec:
+  selector: {matchLabels: {app: manager}}
   template:
+    metadata: {labels: {app: manager}}
     spec:
       containers:
         - name: kube-rbac-proxy
+          image: proxy
           args: [--upstream=http://127.0.0.1:8080/]
         - name: manager
+          image: manager
           command: [/manager, --zap-devel]
           args: ["--metrics-bind-address=:8443", --leader-elect, "--watch=$(WATCH)"]
           env:
@@ -75,6 +79,7 @@ spec:
 apiVersion: v1
 kind: Service
 metadata: {name: webhook}
+spec: {ports: [{port: 443}]}
 `
 
 // TestLoad checks the result of Load for a subject file with manifests.
@@ -183,10 +188,13 @@ func TestLoadWebhooks(t *testing.T) {
 kind: Deployment
 metadata: {name: manager, namespace: widgets-system}
 spec:
+  selector: {matchLabels: {app: manager}}
   template:
+    metadata: {labels: {app: manager}}
     spec:
       containers:
         - name: manager
+          image: manager
           args: [--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs, --webhook-port=9443, --token=/token/t]
           env: [{name: CERT, value: /tmp/k8s-webhook-server/serving-certs/tls.crt}]
           ports: [{name: webhook-server, containerPort: 10250}]
@@ -205,6 +213,7 @@ spec: {ports: [{port: 443, targetPort: webhook-server}]}
 apiVersion: v1
 kind: Service
 metadata: {name: metrics, namespace: widgets-system}
+spec: {clusterIP: None}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -282,10 +291,13 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: manager, namespace: widgets-system}
 spec:
+  selector: {matchLabels: {app: manager}}
   template:
+    metadata: {labels: {app: manager}}
     spec:
       containers:
         - name: manager
+          image: manager
           volumeMounts:
             - {name: config, mountPath: /config.yaml, subPath: config.yaml}
             - {name: config, mountPath: /etc/all/}
@@ -323,13 +335,13 @@ spec:
         - {name: client, secret: {secretName: token}}
         - {name: data, emptyDir: {}}
         - {name: temporary, emptyDir: {}}
-        - {name: missing, configMap: {name: elsewhere}}
+        - {name: missing, configMap: {name: cnfig}}
 `)
 	loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml], files: {user: you}, env: {SET: here}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"variables of ConfigMap elsewhere", "variable ABSENT (Secret elsewhere is not in the manifests)", "variable LEVEL (ConfigMap config has no key metrcs; did you mean metrics?)", "volume certificate at /etc/tls.crt", "volume missing at /missing"}; !slices.Equal(loaded.Missing, want) {
+	if want := []string{"variables of envFrom (ConfigMap elsewhere is not in the manifests)", "variable ABSENT (Secret elsewhere is not in the manifests)", "variable LEVEL (ConfigMap config has no key metrcs; did you mean metrics?)", "volume certificate at /etc/tls.crt (Secret serving is not in the manifests)", "volume missing at /missing (ConfigMap cnfig is not in the manifests; did you mean config?)"}; !slices.Equal(loaded.Missing, want) {
 		t.Errorf("missing %q, want %q", loaded.Missing, want)
 	}
 	definition := loaded.Target.Definition()
@@ -382,8 +394,22 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "other/kustomization.yaml", "resources: [other.yaml]\n")
 	write(t, dir, "other/other.yaml", "metadata: {name: a}\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
+	write(t, dir, "bare/kustomization.yaml", "resources: [../empty]\n")
+	for name, patch := range map[string]string{
+		"list": "[{op: remove, path: /spec}]", "flow": "'[{op: remove, path: /spec}]'", "one": "'{op: remove, path: /spec}'",
+		"op": "'- {op: repalce, path: /spec, value: x}'", "path": "'- {op: replace, path: /spec/foo/bar, value: x}'",
+	} {
+		write(t, dir, "patch-"+name+"/kustomization.yaml", "resources: [../widgets.yaml]\npatches: [{target: {kind: CustomResourceDefinition}, patch: "+patch+"}]\n")
+	}
+	write(t, dir, "misfiled/kustomization.yaml", "resources: [a.yml]\n")
+	write(t, dir, "misfiled/a.yaml", widgets)
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: found neither exec nor module; expected exec, the path of a program, or module, a Go main package with a version"},
+		{"fields without indentation", "subject:\nexec: x\nmanifests: [y]\n", ":2:7: exec: found the field exec at the top of the file; expected it inside the field subject, with more indentation"},
+		{"subject file as a manifest", "subject: {exec: run, manifests: [subject.yaml]}", "/subject.yaml: found a subject file; expected a Kubernetes manifest (pass it with the flag --subject)"},
+		{"image", "subject: {image: a}\n", "subject.image: found the field image; expected exec, the path of the program, because a run starts it"},
+		{"variables as a list", "subject: {exec: run, env: [A=b]}\n", "subject.env: found a list; expected a mapping such as {name: value}"},
+		{"template without its end", "subject: {exec: run, manifests: [widgets.yaml], args: ['--a={{.Kubeconfig}']}", "{{.Files}}: the closing }} is missing"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: found both exec and module; expected one of them"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, files, namespace or manifests`},
 		{"namespace", "subject: {exec: run, namespace: Bad_NS, manifests: [widgets.yaml]}", `:1:33: subject.namespace: found "Bad_NS"; expected a DNS label`},
@@ -405,7 +431,14 @@ func TestErrors(t *testing.T) {
 		{"two definitions of a kind", "subject: {exec: run, manifests: [widgets.yaml, other.yaml]}",
 			":1:33: subject.manifests: found the kind Widget in the CustomResourceDefinitions widgetry.example.com and widgetry.example.org; expected one of them, or the controllers in the section operator of the subject file"},
 		{"kustomization of a missing file", "subject: {exec: run, manifests: [missing]}", ":1:34: subject.manifests[0]: building the kustomization in " + dir + "/missing: " + dir + "/missing/none.yaml: no such file or directory"},
-		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found the directory " + dir + "/itself, which has no kustomization, or contains this one"},
+		{"kustomization of itself", "subject: {exec: run, manifests: [itself]}", "found a cycle: the resources of the kustomization in " + dir + "/itself lead back to it"},
+		{"kustomization of a directory without one", "subject: {exec: run, manifests: [bare]}", "found the directory " + dir + "/empty without a kustomization; expected a file, or a directory with a kustomization"},
+		{"kustomization with a patch that is a list", "subject: {exec: run, manifests: [patch-list]}", "/patch-list: the field patches: found a list in the field patch; expected a text: write patch: |- and"},
+		{"kustomization with a patch in flow style", "subject: {exec: run, manifests: [patch-flow]}", `/patch-flow: the field patches: found "[{op: remove, path: /spec}]"; expected a list of operations in JSON, or in YAML with each operation in a line`},
+		{"kustomization with one operation", "subject: {exec: run, manifests: [patch-one]}", `found "{op: remove, path: /spec}"; expected a list of operations: begin the text with -`},
+		{"kustomization with a misspelled operation", "subject: {exec: run, manifests: [patch-op]}", `/patch-op: the field patches: found the op "repalce"; expected add, copy, move, remove, replace or test`},
+		{"kustomization with a patch of a missing path", "subject: {exec: run, manifests: [patch-path]}", "/patch-path: the field patches: found the path /spec/foo/bar, which the object does not have"},
+		{"kustomization with a misspelled file", "subject: {exec: run, manifests: [misfiled]}", "/misfiled/a.yml: no such file or directory; expected a file or directory that the kustomization names; did you mean a.yaml?"},
 		{"inner kustomization with a missing file", "subject: {exec: run, manifests: [of-inner]}", "/of-inner: " + dir + "/inner/none.yaml: no such file or directory"},
 		{"inner kustomization with an unknown field", "subject: {exec: run, manifests: [of-unknown]}", "/of-unknown: " + dir + `/unknown: invalid Kustomization: unknown field "resorces"`},
 		{"inner kustomization with a patch of no object", "subject: {exec: run, manifests: [of-unpatched]}", "/of-unpatched: " + dir + "/unpatched: the field patches: found a patch of Pod.v1/none"},
@@ -423,6 +456,10 @@ func TestErrors(t *testing.T) {
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
 		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: " + dir + "/none: no such file or directory; expected an executable file"},
+		{"misspelled program", "subject: {exec: rnu, manifests: [widgets.yaml]}", dir + "/rnu: no such file or directory; expected an executable file; did you mean run?"},
+		{"program with a prefix", "subject: {exec: 'exec:run', manifests: [widgets.yaml]}", "; the field has only the path, without exec:"},
+		{"program relative to the working directory", "subject: {exec: operator_test.go, manifests: [widgets.yaml]}", "/operator_test.go? A relative path begins at the directory of the subject file"},
+		{"misspelled manifest", "subject: {exec: run, manifests: [empty/../widget.yaml]}", "; did you mean widgets.yaml?"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest: found string at the top; expected an object"},
 		{"program with arguments", "subject: {exec: run --v=2, manifests: [widgets.yaml]}", "no such file or directory; expected an executable file; the field has only the path, without arguments, ~ and variables"},
 		{"pattern of manifests", "subject: {exec: run, manifests: ['*.yaml']}", "*.yaml: no such file or directory; expected a path without patterns, ~ and variables: to read all files of a directory, name the directory"},
@@ -460,7 +497,7 @@ func TestInvalidManifests(t *testing.T) {
 		configMap  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 		secret     = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
 		webhook    = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\n"
-		deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: "
+		deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: "
 		binding    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\n"
 		role       = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
 		definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.a.b}\n" +
@@ -473,22 +510,22 @@ func TestInvalidManifests(t *testing.T) {
 		{"unknown field of an item", role + "metadata: {name: a}\nrules: [{verbs: [get], apiGroups: [''], resource: [pods]}]\n", "ClusterRole a: unknown field rules[0].resource; did you mean resources?"},
 		{"unknown field of the metadata", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, label: {a: b}}\n", "ConfigMap a: unknown field metadata.label; did you mean labels?"},
 		{"unknown field without a similar one", configMap + "xyzxyz: 6\n", "ConfigMap a: unknown field xyzxyz"},
-		{"number in data", configMap + "data: {x: 5}\n", "m.yaml, document 1: ConfigMap a: data.x: found number; expected a text in quotes"},
-		{"data as a list", configMap + "data: [x]\n", "ConfigMap a: data: found array; expected an object"},
+		{"number in data", configMap + "data: {x: 5}\n", "m.yaml, document 1: ConfigMap a: data.x: found 5; expected a text in quotes"},
+		{"data as a list", configMap + "data: [x]\n", "ConfigMap a: data: found a list; expected an object"},
 		{"name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", `ConfigMap A_B: metadata.name: found "A_B"; expected a DNS subdomain`},
 		{"name of a Namespace", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}\n", `Namespace a.b: metadata.name: found "a.b"; expected a DNS label`},
 		{"name of a namespace", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: A b}\n", `ConfigMap a: metadata.namespace: found "A b"; expected a DNS label`},
 		{"name of a role", role + "metadata: {name: 'System:A_b'}\n", ""},
 		{"slash in the name of a role", role + "metadata: {name: a/b}\n", `ClusterRole a/b: metadata.name: found "a/b"; expected a name other than . and .., without / and %`},
-		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: spec.names.kind: found number; expected a text"},
+		{"number as a kind", strings.NewReplacer("kind: Gadget", "kind: 5", "SCHEMA", "{type: object}").Replace(definition), "CustomResourceDefinition gadgets.a.b: spec.names.kind: found 5; expected a text"},
 		{"binding of an unknown role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: managr}\n---\n" + role + "metadata: {name: manager}\n",
 			`m.yaml, document 1: ClusterRoleBinding a: roleRef.name: found "managr"; expected a ClusterRole of subject.manifests, or a default one such as cluster-admin; did you mean manager?`},
-		{"binding of an unknown role for another program", binding + "subjects: [{kind: ServiceAccount, name: prometheus}]\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: prometheus}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager}\n", ""},
+		{"binding of an unknown role for another program", binding + "subjects: [{kind: ServiceAccount, name: prometheus, namespace: b}]\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: prometheus}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager}\n", ""},
 		{"binding of a default role", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}\n", ""},
 		{"binding of a Role in another namespace", strings.NewReplacer("ClusterRole", "Role", "name: a", "name: a, namespace: b").Replace(binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\n---\n" + role + "metadata: {name: r, namespace: c}\n"),
 			`RoleBinding a: roleRef.name: found "r"; expected a Role of subject.manifests in the namespace of the RoleBinding`},
 		{"binding of no account", binding + "subjects: []\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager}\n", `ClusterRoleBinding a: roleRef.name: found "r"`},
-		{"rules as text", role + "metadata: {name: a}\nrules: x\n", "ClusterRole a: rules: found string; expected a list"},
+		{"rules as text", role + "metadata: {name: a}\nrules: x\n", "ClusterRole a: rules: found \"x\"; expected a list"},
 		{"Secret with text", secret + "data: {x: '%%%'}\n", "Secret a: data.x: found a text that is not base64; expected base64"},
 		{"Secret with base64", secret + "data: {x: YWJj, y: ''}\n", ""},
 		{"binaryData with text", configMap + "binaryData: {x: '%'}\n", "ConfigMap a: binaryData.x: found a text that is not base64; expected base64"},
@@ -500,19 +537,19 @@ func TestInvalidManifests(t *testing.T) {
 		{"Helm template in the second document", configMap + "---\n{{- if .Values.x }}\n" + secret + "{{- end }}\n", "document 2: expected a manifest: found a Helm template"},
 		{"template in a text", configMap + "data: {x: '{{ .Values.x }}'}\n", ""},
 		{"definition of v1beta1", strings.Replace(definition, "k8s.io/v1", "k8s.io/v1beta1", 1), `CustomResourceDefinition gadgets.a.b: apiVersion: found "apiextensions.k8s.io/v1beta1"; expected apiextensions.k8s.io/v1`},
-		{"webhooks as text", webhook + "webhooks: x\n", "ValidatingWebhookConfiguration a: webhooks: found string; expected a list"},
+		{"webhooks as text", webhook + "webhooks: x\n", "ValidatingWebhookConfiguration a: webhooks: found \"x\"; expected a list"},
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"no clientConfig", webhook + "webhooks: [{name: a.b.c, sideEffects: None}]\n", "webhooks[0].clientConfig: found neither service nor url"},
 		{"kind of an older version", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n", ""},
 		{"webhook without TLS", webhook + "webhooks: [{name: a.b.c, clientConfig: {url: 'http://a/b'}}]\n", `webhooks[0].clientConfig.url: found "http://a/b"; expected a URL that begins with https://`},
-		{"unknown template in the Deployment", deployment + "{containers: [{name: a, args: ['{{.Port}}']}]}}}\n", "m.yaml, document 1: Deployment a: args[0]: found \"{{.Port}}\""},
-		{"unknown template in a variable of the Deployment", deployment + "{containers: [{name: a, env: [{name: A, value: '{{.Port}}'}]}]}}}\n", "m.yaml, document 1: Deployment a: env.A: found \"{{.Port}}\""},
-		{"variable with two values", deployment + "{containers: [{name: a, env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}}\n", "Deployment a: container a: env[0]: found fieldRef and value; expected value, or one source in valueFrom"},
-		{"variable without a value", deployment + "{containers: [{name: a, env: [{name: A, valueFrom: {}}, {name: B}]}]}}}\n", "Deployment a: container a: env[0]: found an empty valueFrom; expected value, or one source in valueFrom"},
-		{"variable without a value and a source", deployment + "{containers: [{name: a, env: [{name: B}]}]}}}\n", ""},
-		{"volume with two sources", deployment + "{containers: [{name: a}], volumes: [{name: v, configMap: {name: a}, secret: {secretName: a}}]}}}\n", "Deployment a: spec.template.spec.volumes[0]: found secret and configMap; expected one of them"},
-		{"mount at the root", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: /}]}], volumes: [{name: x}]}}}\n", `container m: found the mountPath "/"; expected an absolute path other than /`},
+		{"unknown template in the Deployment", deployment + "{containers: [{name: a, image: i, args: ['{{.Port}}']}]}}}\n", "m.yaml, document 1: Deployment a: args[0]: found \"{{.Port}}\""},
+		{"unknown template in a variable of the Deployment", deployment + "{containers: [{name: a, image: i, env: [{name: A, value: '{{.Port}}'}]}]}}}\n", "m.yaml, document 1: Deployment a: env.A: found \"{{.Port}}\""},
+		{"variable with two values", deployment + "{containers: [{name: a, image: i, env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}}\n", "Deployment a: spec.template.spec.containers[0].env[0]: found fieldRef and value; expected value, or one source in valueFrom"},
+		{"variable without a value", deployment + "{containers: [{name: a, image: i, env: [{name: A, valueFrom: {}}, {name: B}]}]}}}\n", "Deployment a: spec.template.spec.containers[0].env[0]: found an empty valueFrom; expected value, or one source in valueFrom"},
+		{"variable without a value and a source", deployment + "{containers: [{name: a, image: i, env: [{name: B}]}]}}}\n", ""},
+		{"volume with two sources", deployment + "{containers: [{name: a, image: i}], volumes: [{name: v, configMap: {name: a}, secret: {secretName: a}}]}}}\n", "Deployment a: spec.template.spec.volumes[0]: found secret and configMap; expected one of them"},
+		{"mount at the root", deployment + "{containers: [{name: m, image: i, volumeMounts: [{name: x, mountPath: /}]}], volumes: [{name: x}]}}}\n", `spec.template.spec.containers[0].volumeMounts[0].mountPath: found "/"; expected an absolute path other than /`},
 		{"role of an old version", "apiVersion: rbac.authorization.k8s.io/v1beta1\nkind: ClusterRole\nmetadata: {name: a}\n", "ClusterRole a: apiVersion: found rbac.authorization.k8s.io/v1beta1; expected rbac.authorization.k8s.io/v1, because API servers do not serve the kind in this version"},
 		{"role of another group", "apiVersion: v1\nkind: ClusterRole\nmetadata: {name: a}\n", "ClusterRole a: apiVersion: found v1; expected rbac.authorization.k8s.io/v1, because"},
 		{"role without a name", binding + "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: manager}\n---\n" + role + "metadata: {}\n", "m.yaml, document 2: found a ClusterRole without metadata.name; expected a name"},
@@ -526,7 +563,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"group of Kubernetes", strings.NewReplacer("group: a.b", "group: apps", "gadgets.a.b", "gadgets.apps").Replace(definition), `spec.group: found "apps", a group of Kubernetes; expected a group of your own`},
 		{"protected group", strings.NewReplacer("group: a.b", "group: a.k8s.io", "gadgets.a.b", "gadgets.a.k8s.io").Replace(definition), `spec.group: found "a.k8s.io", which needs the annotation api-approved.kubernetes.io`},
 		{"approved group", strings.NewReplacer("group: a.b", "group: a.k8s.io", "name: gadgets.a.b", "name: gadgets.a.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}", "SCHEMA", "{type: object}").Replace(definition), ""},
-		{"subresource of a wrong type", strings.Replace(definition, "served: true", "served: true, subresources: {status: true}", 1), "spec.versions[0].subresources.status: found boolean; expected an object"},
+		{"subresource of a wrong type", strings.Replace(definition, "served: true", "served: true, subresources: {status: true}", 1), "spec.versions[0].subresources.status: found true; expected an object"},
 		{"version twice", strings.NewReplacer("versions: [", "versions: [{name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}, ", "SCHEMA", "{type: object}").Replace(definition), "spec.versions[1].name: found v1 twice; expected each version once"},
 		{"two stored versions", strings.NewReplacer("versions: [", "versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}, ", "SCHEMA", "{type: object}").Replace(definition), "spec.versions[1].storage: found true, as for the version v2; expected one version with storage: true"},
 		{"schema without a type", strings.Replace(definition, "SCHEMA", "{properties: {}}", 1), "spec.versions[0].schema.openAPIV3Schema.type: found nothing; expected object"},
@@ -537,12 +574,12 @@ func TestInvalidManifests(t *testing.T) {
 		{"misspelled field of a schema", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: string, nulable: true}}}", 1), "openAPIV3Schema.properties.x: unknown field nulable; did you mean nullable?"},
 		{"additional properties", strings.Replace(definition, "SCHEMA", "{type: object, required: [x], properties: {x: {type: object, additionalProperties: {type: string}}}}", 1), ""},
 		{"label with a space", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {a: b c}}\n", `ConfigMap a: metadata.labels: found "a" with the value "b c"; expected a label`},
-		{"Secret with a number", secret + "data: {x: 5}\n", "Secret a: data.x: found number; expected a text in base64"},
+		{"Secret with a number", secret + "data: {x: 5}\n", "Secret a: data.x: found 5; expected a text in base64"},
 		{"apiVersion that is a number", "apiVersion: 1\nkind: ConfigMap\nmetadata: {name: a}\n", "m.yaml, document 1: apiVersion: found 1; expected a text such as v1 or ConfigMap"},
 		{"list in a list", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]\n", ""},
 		{"short name of a webhook", webhook + "webhooks: [{name: a, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].name: found "a"; expected a name with at least three parts`},
 		{"path of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b, path: x}}, sideEffects: None, admissionReviewVersions: [v1]}]\n", `webhooks[0].clientConfig.service.path: found "x"; expected a path that begins with /`},
-		{"operation of a webhook", strings.Replace(webhook, "Validating", "Mutating", 1) + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], rules: [{operations: [CREATED]}]}]\n", `webhooks[0].rules[0].operations: found "CREATED"; expected CREATE, UPDATE, DELETE, CONNECT or *`},
+		{"operation of a webhook", strings.Replace(webhook, "Validating", "Mutating", 1) + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], rules: [{operations: [CREATED], apiGroups: [a.b], apiVersions: [v1], resources: [c]}]}]\n", `webhooks[0].rules[0].operations: found "CREATED"; expected CREATE, UPDATE, DELETE, CONNECT or *`},
 		{"failure policy of a webhook", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Failed}]\n", `webhooks[0].failurePolicy: found "Failed"; expected Fail or Ignore`},
 		{"limit in quotes", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: integer, minimum: '1'}}}", 1), `openAPIV3Schema.properties.x.minimum: found "1"; expected a number without quotes`},
 		{"invalid pattern", strings.Replace(definition, "SCHEMA", "{type: object, properties: {x: {type: string, pattern: '['}}}", 1), `openAPIV3Schema.properties[x].pattern: found "[", which the API server refuses: must be a valid regular expression`},
@@ -557,11 +594,11 @@ func TestInvalidManifests(t *testing.T) {
 		{"two documents of JSON", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}} {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}`, "m.yaml, document 2: found a ConfigMap without metadata.name"},
 		{"name that is a number", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 3}\n", "m.yaml, document 1: ConfigMap: metadata.name: found 3; expected a text (quote a value such as 7 or true)"},
 		{"metadata that is a list", "apiVersion: v1\nkind: ConfigMap\nmetadata: [a]\n", "m.yaml, document 1: ConfigMap: metadata: found [a]; expected an object with a name"},
-		{"template that is a number", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: 3}\n", "m.yaml, document 1: Deployment a: spec.template: found number; expected an object"},
+		{"template that is a number", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: 3}\n", "m.yaml, document 1: Deployment a: spec.template: found 3; expected an object"},
 		{"no container", deployment + "{}}}\n", "m.yaml, document 1: Deployment a: spec.template.spec.containers: found no container; expected at least one"},
-		{"mount without volume", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `container m: found a mount of the volume "x"; expected a volume of spec.template.spec.volumes`},
-		{"mount at a relative path", deployment + "{containers: [{name: m, volumeMounts: [{name: x, mountPath: etc/x}]}], volumes: [{name: x}]}}}\n", `container m: found the mountPath "etc/x"; expected an absolute path`},
-		{"environment variable without name", deployment + "{containers: [{name: m, env: [{value: x}]}]}}}\n", "m.yaml, document 1: Deployment a: container m: env[0]: found no name; expected the name of an environment variable"},
+		{"mount without volume", deployment + "{containers: [{name: m, image: i, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `spec.template.spec.containers[0].volumeMounts[0].name: found "x"; expected the name of one of the volumes of the pod`},
+		{"mount at a relative path", deployment + "{containers: [{name: m, image: i, volumeMounts: [{name: x, mountPath: etc/x}]}], volumes: [{name: x}]}}}\n", `spec.template.spec.containers[0].volumeMounts[0].mountPath: found "etc/x"; expected an absolute path`},
+		{"environment variable without name", deployment + "{containers: [{name: m, image: i, env: [{value: x}]}]}}}\n", "m.yaml, document 1: Deployment a: spec.template.spec.containers[0].env[0].name: found nothing; expected the name of an environment variable"},
 		{"definition", strings.Replace(definition, "SCHEMA", "{type: object, x-kubernetes-new: 5, properties: {type: {type: string}, x: {x-kubernetes-int-or-string: true}}}", 1), ""},
 		{"definition of a wrong name", strings.Replace(definition, "gadgets.a.b", "gadget.a.b", 1), `CustomResourceDefinition gadget.a.b: metadata.name: found "gadget.a.b"; expected gadgets.a.b, which is spec.names.plural and spec.group`},
 		{"definition of a wrong scope", strings.Replace(definition, "Cluster", "Foo", 1), `spec.scope: found "Foo"; expected Namespaced or Cluster`},

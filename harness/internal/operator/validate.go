@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// checkManifest returns an error about an object of [installed] that the API server would refuse. Otherwise,
+// checkManifest returns an error about an object that the API server would refuse. Otherwise,
 // a run would find out only after the control plane has started. A field may be null.
 func checkManifest(o *unstructured.Unstructured) error {
 	if gvk := o.GroupVersionKind(); scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Scheme.Recognizes(gvk) {
@@ -32,10 +33,13 @@ func checkManifest(o *unstructured.Unstructured) error {
 			return fmt.Errorf("%s %s: kind: found %.80q; expected a kind of %s%s", o.GetKind(), o.GetName(), gvk.Kind, gvk.GroupVersion(), similar)
 		}
 	}
-	if o.GetName() == "" || !slices.Contains(installed, o.GetKind()) { // a name may be missing or generated
+	if o.GetName() == "" { // a name may be missing or generated
 		return nil
 	}
 	if served := kube.ServedVersions(o.GroupVersionKind()); served != nil {
+		if o.GetKind() != "Deployment" && !slices.Contains(installed, o.GetKind()) {
+			return nil
+		}
 		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, because API servers do not serve the kind in this version", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"))
 	}
 	if err := validate(o); err != nil {
@@ -45,7 +49,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 }
 
 // validate returns an error about a field of an object. It accepts each object of a group or version that
-// gauntlet does not know.
+// gauntlet does not know. In an object that a run does not create, unknown fields may be newer than this client.
 func validate(o *unstructured.Unstructured) error {
 	if isDefinition(o) {
 		return checkDefinition(o)
@@ -54,33 +58,67 @@ func validate(o *unstructured.Unstructured) error {
 	if err != nil {
 		return nil
 	}
-	if err := checkBase64(o); err != nil {
-		return err
+	unknownFields := checkSimilarFields
+	if slices.Contains(installed, o.GetKind()) {
+		unknownFields = checkFields
 	}
-	if err := decode(withoutBundles(o), typed); err != nil {
-		return err
+	return firstError(
+		func() error { return checkBase64(o) },
+		func() error { return decode(withoutBundles(o), typed) },
+		func() error { return unknownFields(o, typed) },
+		func() error { return checkName(o) },
+		func() error { return withUnknown(checkValues("", reflect.ValueOf(typed), typeChecks), o, typed) },
+		func() error { return checkWebhooks(typed) },
+	)
+}
+
+// withUnknown adds to an error about a value the first unknown field of the object, which is often its cause.
+func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
+	if unknown := checkFields(o, typed); err != nil && unknown != nil {
+		return fmt.Errorf("%w (%w)", err, unknown)
+	}
+	return err
+}
+
+// incomplete returns an error about a mistake that does not change a run. The object lacks a value that the API server
+// needs, or has an unknown field that the API server ignores.
+func incomplete(o *unstructured.Unstructured) error {
+	typed, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err != nil || decode(withoutBundles(o), typed) != nil {
+		return nil
+	}
+	if err := checkValues("", reflect.ValueOf(typed), incompleteChecks); err != nil {
+		return fmt.Errorf("%w; a run does not need this value, but API servers refuse the object without it", withUnknown(err, o, typed))
 	}
 	if err := checkFields(o, typed); err != nil {
-		return err
+		return fmt.Errorf("%w; API servers of the version of this program ignore the field", err)
 	}
-	if err := checkName(o); err != nil {
-		return err
-	}
+	return nil
+}
+
+// checkWebhooks returns an error about the webhooks of a webhook configuration.
+func checkWebhooks(typed any) error {
+	var webhooks []admissionv1.ValidatingWebhook
 	switch typed := typed.(type) {
 	case *admissionv1.ValidatingWebhookConfiguration:
-		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, w); err != nil {
-				return err
-			}
-		}
+		webhooks = typed.Webhooks
 	case *admissionv1.MutatingWebhookConfiguration:
-		for i, w := range typed.Webhooks {
-			if err := checkWebhook(i, admissionv1.ValidatingWebhook{
-				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
-			}); err != nil {
-				return err
-			}
+		for _, w := range typed.Webhooks {
+			webhooks = append(webhooks, admissionv1.ValidatingWebhook{
+				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions,
+				Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds,
+			})
 		}
+	}
+	names := map[string]bool{}
+	for i, w := range webhooks {
+		if err := checkWebhook(i, w); err != nil {
+			return err
+		}
+		if names[w.Name] {
+			return fmt.Errorf("webhooks[%d].name: found %q twice; expected each name once", i, w.Name)
+		}
+		names[w.Name] = true
 	}
 	return nil
 }
@@ -156,15 +194,63 @@ func checkBase64(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// checkConfigMap returns an error about a key of a ConfigMap.
+func checkConfigMap(_ string, c *corev1.ConfigMap) error {
+	for _, key := range slices.Sorted(maps.Keys(c.BinaryData)) {
+		if _, twice := c.Data[key]; twice {
+			return fmt.Errorf("binaryData.%s: found the key %q in data, too; expected each key once", key, key)
+		}
+	}
+	return firstError(
+		func() error { return checkKeys("data", c.Data) },
+		func() error { return checkKeys("binaryData", c.BinaryData) },
+	)
+}
+
+// checkKeys returns an error about a key of a ConfigMap or Secret.
+func checkKeys[T any](at string, data map[string]T) error {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			return wrong(at, key, "a key of at most 253 letters, digits, -, _ and ., without /")
+		}
+	}
+	return nil
+}
+
+// typeKeys has the keys that a Secret of a type must have.
+var typeKeys = map[corev1.SecretType][]string{
+	corev1.SecretTypeTLS:              {corev1.TLSCertKey, corev1.TLSPrivateKeyKey},
+	corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},
+	corev1.SecretTypeDockercfg:        {corev1.DockerConfigKey},
+	corev1.SecretTypeSSHAuth:          {corev1.SSHAuthPrivateKey},
+}
+
+// checkSecret returns an error about a key of a Secret.
+func checkSecret(_ string, s *corev1.Secret) error {
+	for _, key := range typeKeys[s.Type] {
+		_, encoded := s.Data[key]
+		if _, plain := s.StringData[key]; !encoded && !plain {
+			return wrong("data[\""+key+"\"]", nil, "this key in a Secret of the type "+string(s.Type))
+		}
+	}
+	return firstError(
+		func() error { return checkKeys("data", s.Data) },
+		func() error { return checkKeys("stringData", s.StringData) },
+	)
+}
+
 // dnsLabel says in errors what the name of a namespace must be.
 const dnsLabel = "a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end"
+
+// dnsSubdomain says in errors what most names must be.
+const dnsSubdomain = "a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part"
 
 // checkName returns an error if the API server refuses the name or the namespace of an object.
 func checkName(o *unstructured.Unstructured) error {
 	name := o.GetName()
-	invalid, expected := validation.IsDNS1123Subdomain(name), "a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part"
+	invalid, expected := validation.IsDNS1123Subdomain(name), dnsSubdomain
 	switch kind := o.GetKind(); {
-	case kind == "Namespace":
+	case slices.Contains([]string{"Namespace", "Service", "StatefulSet"}, kind):
 		invalid, expected = validation.IsDNS1123Label(name), dnsLabel
 	case strings.Contains(kind, "Role"):
 		invalid, expected = content.IsPathSegmentName(name), "a name other than . and .., without / and %"
@@ -172,17 +258,32 @@ func checkName(o *unstructured.Unstructured) error {
 	if namespace := o.GetNamespace(); namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return fmt.Errorf("metadata.namespace: found %.80q; expected %s", namespace, dnsLabel)
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.GetLabels())) {
-		value := o.GetLabels()[key]
-		if strings.Contains(value, "{{") {
-			return fmt.Errorf("metadata.labels: found %.80q, an action of a Helm template; render the template with \"helm template\" first", value)
-		}
-		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-			return fmt.Errorf("metadata.labels: found %.80q with the value %.80q; expected a label such as app.kubernetes.io/name, with at most 63 letters, digits, -, _ and . as its value", key, value)
-		}
+	if err := checkLabels("metadata.labels", o.GetLabels()); err != nil {
+		return err
+	}
+	if strings.Contains(name, "$") {
+		return wrong("metadata.name", name, "a name without variables: replace them first, for example with envsubst")
 	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
+	}
+	return nil
+}
+
+// checkWebhookRule returns an error about a rule of a webhook that lacks one of its lists.
+func checkWebhookRule(at string, rule *admissionv1.RuleWithOperations) error {
+	for _, list := range []struct {
+		name, expected string
+		length         int
+	}{
+		{"operations", "a list with CREATE, UPDATE, DELETE, CONNECT or *", len(rule.Operations)},
+		{"apiGroups", "a list of groups such as example.com", len(rule.APIGroups)},
+		{"apiVersions", "a list of versions such as v1", len(rule.APIVersions)},
+		{"resources", "a list of resources such as pods", len(rule.Resources)},
+	} {
+		if list.length == 0 {
+			return wrong(at+"."+list.name, nil, list.expected)
+		}
 	}
 	return nil
 }
@@ -209,6 +310,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 		return fmt.Errorf("webhooks[%d].name: found %.80q; expected a name with at least three parts, such as default.notebooks.example.com", i, w.Name)
 	case client.Service != nil && client.Service.Path != nil && !strings.HasPrefix(*client.Service.Path, "/"):
 		return fmt.Errorf("webhooks[%d].clientConfig.service.path: found %.80q; expected a path that begins with /", i, *client.Service.Path)
+	case w.TimeoutSeconds != nil && (*w.TimeoutSeconds < 1 || *w.TimeoutSeconds > 30):
+		return wrong(fmt.Sprintf("webhooks[%d].timeoutSeconds", i), *w.TimeoutSeconds, "1 to 30")
 	case w.FailurePolicy != nil && *w.FailurePolicy != admissionv1.Fail && *w.FailurePolicy != admissionv1.Ignore:
 		return fmt.Errorf("webhooks[%d].failurePolicy: found %.60q; expected Fail or Ignore", i, string(*w.FailurePolicy))
 	}

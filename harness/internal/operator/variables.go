@@ -59,7 +59,7 @@ func (s *objects) addSource(env map[string]string, source corev1.EnvFromSource) 
 	}
 	data := s.dataOf(kind, name)
 	if data == nil && !optional {
-		return []string{"variables of " + kind + " " + name}
+		return []string{"variables of envFrom (" + s.absent(kind, name) + ")"}
 	}
 	for key, value := range data {
 		env[source.Prefix+key] = inCertificates(templateOf(value), s.certificates)
@@ -106,9 +106,24 @@ func (s *objects) lack(from *corev1.EnvVarSource) string {
 	case kind == "":
 		return ""
 	case data == nil:
-		return fmt.Sprintf(" (%s %s is not in the manifests)", kind, name)
+		return fmt.Sprintf(" (%s)", s.absent(kind, name))
 	}
 	return fmt.Sprintf(" (%s %s has no key %s%s)", kind, name, key, nearest.Suggestion(key, slices.Collect(maps.Keys(data))))
+}
+
+// absent says that a ConfigMap or Secret is not in the manifests. It suggests one with a similar name, or the
+// namespace of one with this name.
+func (s *objects) absent(kind, name string) string {
+	var names []string
+	for _, o := range s.install {
+		switch {
+		case o.GetKind() == kind && o.GetName() == name:
+			return fmt.Sprintf("%s %s is in the namespace %s instead of %s", kind, name, o.GetNamespace(), s.namespace)
+		case o.GetKind() == kind:
+			names = append(names, o.GetName())
+		}
+	}
+	return fmt.Sprintf("%s %s is not in the manifests%s", kind, name, nearest.Suggestion(name, names))
 }
 
 // isTrue reports whether an optional field is set to true.

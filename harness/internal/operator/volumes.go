@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -59,7 +60,7 @@ func (m volumeMount) optional() bool {
 func (s *objects) volumes(files map[string]string) (volumes []subject.Volume, missing []string) {
 	for _, m := range s.mounts {
 		if m.SubPathExpr != "" {
-			missing = append(missing, fmt.Sprintf("%s at %s", m.Name, m.MountPath))
+			missing = append(missing, fmt.Sprintf("%s at %s (subPathExpr is not supported)", m.Name, m.MountPath))
 		}
 		if m.SubPathExpr != "" || m.hasCertificates() && m.SubPath != "" {
 			continue
@@ -75,12 +76,12 @@ func (s *objects) volumes(files map[string]string) (volumes []subject.Volume, mi
 			v.File = m.SubPath
 			for _, key := range absent {
 				if !m.optional() {
-					missing = append(missing, fmt.Sprintf("%s at %s (key %s)", m.Name, m.MountPath, key))
+					missing = append(missing, fmt.Sprintf("%s at %s (%s)", m.Name, m.MountPath, s.lackOf(m.volume, key)))
 				}
 			}
 			if _, ok := v.Files[v.File]; v.Files == nil || v.File != "" && !ok {
 				if !m.optional() { // the manifests do not contain the ConfigMap, Secret or file
-					missing = append(missing, fmt.Sprintf("%s at %s", m.Name, m.MountPath))
+					missing = append(missing, fmt.Sprintf("%s at %s (%s)", m.Name, m.MountPath, s.lackOf(m.volume, m.SubPath)))
 				}
 				continue
 			}
@@ -105,13 +106,13 @@ func (s *objects) servesCertificates(m volumeMount) bool {
 // templates. For all other volumes, it returns nil. The result absent has the keys of the volume that
 // the object lacks.
 func (s *objects) filesOf(volume corev1.Volume) (files map[string]string, absent []string) {
-	var data map[string]string
+	data := s.dataOf(objectOf(volume))
 	var items []corev1.KeyToPath
 	switch {
 	case volume.ConfigMap != nil:
-		data, items = s.dataOf("ConfigMap", volume.ConfigMap.Name), volume.ConfigMap.Items
+		items = volume.ConfigMap.Items
 	case volume.Secret != nil:
-		data, items = s.dataOf("Secret", volume.Secret.SecretName), volume.Secret.Items
+		items = volume.Secret.Items
 	}
 	if data == nil {
 		return nil, nil
@@ -134,6 +135,30 @@ func (s *objects) filesOf(volume corev1.Volume) (files map[string]string, absent
 		}
 	}
 	return files, absent
+}
+
+// lackOf says why the program does not get a key of a volume, or the whole volume.
+func (s *objects) lackOf(volume corev1.Volume, key string) string {
+	kind, name := objectOf(volume)
+	data := s.dataOf(kind, name)
+	switch {
+	case kind == "":
+		return nearest.List(sourcesOf(volume.VolumeSource), "and") + " is not supported"
+	case data == nil:
+		return s.absent(kind, name)
+	}
+	return fmt.Sprintf("%s %s has no key %s%s", kind, name, key, nearest.Suggestion(key, slices.Sorted(maps.Keys(data))))
+}
+
+// objectOf returns the ConfigMap or Secret of a volume. All results are empty for other volumes.
+func objectOf(volume corev1.Volume) (kind, name string) {
+	switch {
+	case volume.ConfigMap != nil:
+		return "ConfigMap", volume.ConfigMap.Name
+	case volume.Secret != nil:
+		return "Secret", volume.Secret.SecretName
+	}
+	return "", ""
 }
 
 // dataOf returns the data of a ConfigMap or Secret in the manifests, in the namespace of the Deployment. The

@@ -1,0 +1,210 @@
+package operator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// kustomize builds the kustomization in a directory, and returns the objects.
+func kustomize(dir string) ([]manifest, error) {
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // files beside the directory are the user's own, too
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
+	}
+	var objects []manifest
+	for _, resource := range built.Resources() {
+		// The numbers in resource.Map have types that an Unstructured must not have.
+		text, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			return nil, err
+		}
+		if err := checkManifest(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		objects = append(objects, manifest{Unstructured: o, place: "the kustomization in " + dir})
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
+	}
+	objects[0].notes = unmatchedTargets(dir, objects, map[string]bool{})
+	return objects, nil
+}
+
+// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a patch. It visits also the kustomizations in the field resources, except the
+// directories in seen.
+func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []string {
+	file, kustomization := readKustomization(dir)
+	if file == "" || seen[dir] {
+		return nil
+	}
+	seen[dir] = true
+	var notes []string
+	for i, patch := range slices.Concat(kustomization.Patches, kustomization.PatchesJson6902) {
+		text := patch.Patch
+		if patch.Path != "" {
+			content, _ := os.ReadFile(within(dir, patch.Path))
+			text = string(content)
+		}
+		target := patch.Target
+		if target == nil || target.LabelSelector != "" || target.AnnotationSelector != "" || strings.Contains(text, "$patch: delete") {
+			continue
+		}
+		var kinds, names []string
+		matches := slices.ContainsFunc(objects, func(o manifest) bool {
+			kinds = append(kinds, o.GetKind())
+			if !matchesAll(target.Kind, o.GetKind()) {
+				return false
+			}
+			names = append(names, o.GetName())
+			return matchesPart(target.Name, o.GetName())
+		})
+		switch at := fmt.Sprintf("%s: patches[%d].target", file, i); {
+		case matches:
+		case len(names) == 0:
+			notes = append(notes, fmt.Sprintf("%s.kind: found %q, so that kustomize ignores the patch; expected the kind of a resource%s", at, target.Kind, nearest.Suggestion(target.Kind, kinds)))
+		default:
+			notes = append(notes, fmt.Sprintf("%s.name: found %q, so that kustomize ignores the patch; expected the name of a resource%s", at, target.Name, nearest.Suggestion(target.Name, names)))
+		}
+	}
+	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components) {
+		notes = append(notes, unmatchedTargets(within(dir, resource), objects, seen)...)
+	}
+	return notes
+}
+
+// readKustomization returns the path and the content of the kustomization in a directory. The path is empty if there
+// is none.
+func readKustomization(dir string) (string, types.Kustomization) {
+	var k types.Kustomization
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil && sigsyaml.Unmarshal(content, &k) == nil {
+			return filepath.Join(dir, name), k
+		}
+	}
+	return "", k
+}
+
+// matchesAll reports whether a pattern of a target matches a whole value. An empty pattern matches each value.
+func matchesAll(pattern, value string) bool {
+	compiled, err := regexp.Compile("^(?:" + pattern + ")$")
+	return pattern == "" || err != nil || compiled.MatchString(value)
+}
+
+// matchesPart reports whether a pattern of a target matches a part of a name. The fields namePrefix and nameSuffix may have
+// added other parts.
+func matchesPart(pattern, name string) bool {
+	compiled, err := regexp.Compile(strings.Trim(pattern, "^$"))
+	return err != nil || compiled.MatchString(name)
+}
+
+// remotePattern matches the error of kustomize about a resource that is a URL. Kustomize takes the URL
+// for the path of a file.
+var remotePattern = regexp.MustCompile(`\bhttps?:/|/https?::`)
+
+// nestedPattern matches the error of kustomize about another kustomization in the field resources. The groups
+// are the directory of that kustomization, and its error.
+var nestedPattern = regexp.MustCompile(`(?s)^accumulating resources: accumulation err='accumulating resources from '[^']*': read [^:]*: is a directory': (?:recursed accumulation of|couldn't make target for) path '([^']*)': (.*)$`)
+
+// directoryPattern matches the errors of kustomize about a directory in the field resources. The group of the
+// first form is a directory that contains the kustomization, and that of the second one has no kustomization.
+var directoryPattern = regexp.MustCompile(`cycle detected: candidate root '([^']*)'|unable to find one of .* in directory '([^']*)'`)
+
+// accumulatedPattern matches the beginning of an error of kustomize about a file in the field resources.
+// The group is the path.
+var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
+
+// kustomizeTexts has patterns that match errors of kustomize, and texts that replace them.
+var kustomizeTexts = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`(?s)^.*\b(?:lstat|open|read) (/[^:]+): ([^:"']+).*$`), "$1: $2"},
+	{regexp.MustCompile(`^found array at patches\.patch; expected a text$`), "the field patches: found a list in the field patch; expected a text: write patch: |- and the operations in the lines below"},
+	{regexp.MustCompile(`^found object at patches\.patch; expected a text$`), "the field patches: found an object in the field patch; expected a text: write patch: |- and the fields in the lines below"},
+	{regexp.MustCompile(`^found string at patches; expected an object(.*)$`), "the field patches: found a text as an item; expected an object such as {path: patch.yaml}${1}; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"},
+	{regexp.MustCompile(`^(?:\w+ operation does not apply: doc is missing (?:path|key)|[^:]*add operation does not apply: doc is missing path): "?(/[^:"]*).*$`), "the field patches: found the path $1, which the object does not have; expected an existing path, or op: add of its last part"},
+	{regexp.MustCompile(`^Unexpected kind: (.*)$`), `the field patches: found the op "$1"; expected add, copy, move, remove, replace or test`},
+	{regexp.MustCompile(`^a (?:configmap|secret) must have a name.*$`), "found a generator without a name; expected the name of the ConfigMap or Secret"},
+	{regexp.MustCompile(`^.*invalid literal source (.*), expected key=value$`), `found the literal "$1"; expected key=value`},
+	{regexp.MustCompile(`^Found multiple kustomization files under: (.*)$`), "found several kustomization files; expected one"},
+	{regexp.MustCompile("^fieldPath `([^`]*)` is missing for replacement (source|target) (\\S*?)(?:/\\[noName\\])?(?::.*)?$"), "the field replacements: found the fieldPath $1, which the $2 $3 does not have"},
+	{regexp.MustCompile(`^(?:.*: )?kind should be Kustomization or Component`), "found another kind in the kustomization; expected Kustomization or Component"},
+	{regexp.MustCompile(`patch and path can't be set at the same time.*$`), "found patch and path; expected one of them"},
+	{regexp.MustCompile(`(?s)^resource with name (\S+) does not match a config with the following GVK .*$`), "the field replicas: found the name $1; expected the name of a Deployment, StatefulSet, ReplicaSet or ReplicationController of the resources"},
+	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
+	{regexp.MustCompile(`(?:^\S+: )?MalformedYAMLError: (.*) in File: (\S+)`), "$2: $1"},
+	{regexp.MustCompile("(?s)^trouble configuring builtin (?:PatchTransformer|PatchStrategicMergeTransformer) with config: `.*?`: "), "the field patches: "},
+	{regexp.MustCompile("(?s)^trouble configuring builtin (\\S+) with config: `.*?`: "), "$1: "},
+	{regexp.MustCompile(`(?s)^no resource matches strategic merge patch "([^"]*)".*$`), "the field patches: found a patch of $1, but no such object in the resources"},
+	{regexp.MustCompile(`(?s)^var '\{(\S+) .*$`), "the field vars: found $1, whose object is not in the resources"},
+	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(".*(?:\[|- ).*")\]$`), "${1}found $2; expected a list of operations in JSON, or in YAML with each operation in a line such as - {op: remove, path: /spec}"},
+	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(".*\bop: .*")\]$`), "${1}found $2; expected a list of operations: begin the text with -"},
+	{regexp.MustCompile(`(?s)^(.*)unable to parse SM or JSON patch from \[(?:patch: )?(.*)\]$`), "${1}found $2; expected a patch in valid JSON or YAML: a list of operations such as replace, or a part of a manifest with its apiVersion, kind and metadata.name"},
+	{regexp.MustCompile(`^nothing selected by (\S+)$`), "the field replacements: found the source $1, but no such object in the resources"},
+	{regexp.MustCompile(`\.?\[no(?:Ver|Grp|Ns)\]`), ""}, // parts of the name of an object that the user does not give
+	{regexp.MustCompile(`^Failed to read kustomization file under \S+: `), ""},
+	{regexp.MustCompile(`(?s)^(?:accumulating components: )?loader\.New "must build at directory: '([^']*)': file is not directory".*$`), "found the file $1; expected a directory with a kustomization"},
+	{regexp.MustCompile(`missing kind in object .*$`), "found an object without the field kind; expected the manifest of a Kubernetes object"},
+	{regexp.MustCompile(`missing Resource metadata`), "found no object; expected the manifest of a Kubernetes object"},
+	{regexp.MustCompile(`^(invalid Kustomization: unknown field .*|found (?:string|number|bool) at .*)$`), "$1; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead"},
+}
+
+// kustomizeReason returns the text of an error of kustomize, and the next step of the user. For a missing
+// file, the error says the same several times; kustomizeReason says it once.
+func kustomizeReason(err error) string {
+	text := inputfile.JSONReason(err)
+	if strings.Contains(text, "HelmChartInflationGenerator") {
+		return `found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`
+	}
+	if remotePattern.MatchString(text) {
+		return "found the URL of a remote resource; expected files on this machine: download the resource, and name its files in the kustomization"
+	}
+	if match := directoryPattern.FindStringSubmatch(text); match != nil {
+		if match[1] != "" {
+			return fmt.Sprintf("found a cycle: the resources of the kustomization in %s lead back to it; expected resources that do not contain the kustomization itself", match[1])
+		}
+		return fmt.Sprintf("found the directory %s without a kustomization; expected a file, or a directory with a kustomization", match[2])
+	}
+	directory := ""
+	for match := nestedPattern.FindStringSubmatch(text); match != nil; match = nestedPattern.FindStringSubmatch(text) {
+		directory, text = match[1], match[2]
+	}
+	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
+		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
+		text = match[1] + ": " + text
+	}
+	for _, known := range kustomizeTexts {
+		text = known.pattern.ReplaceAllString(text, known.text)
+	}
+	if path, ok := strings.CutSuffix(text, ": no such file or directory"); ok {
+		text += "; expected a file or directory that the kustomization names"
+		if similar := inputfile.SimilarFile(path); similar != "" {
+			text += "; did you mean " + similar + "?"
+		}
+	}
+	if !strings.Contains(text, directory) {
+		return directory + ": " + text
+	}
+	return text
+}
