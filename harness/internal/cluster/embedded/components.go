@@ -106,9 +106,11 @@ func apiServerComponent(l layout, b Binaries, opts Options) component {
 			// The reconciler would write an Endpoints object with a loopback address. The API
 			// server would reject this object as invalid, and the reconciler would retry forever.
 			"--endpoint-reconciler-type=none",
-			// A subject may send hundreds of creates at the same time. With the default limits, API
-			// Priority and Fairness would grant the subject about 50 seats. Further requests would
-			// fail with status 429, although the scenario contains no such fault.
+			// A subject may send hundreds of creates at the same time. API Priority and Fairness would
+			// grant the subject about 50 seats. Further requests would wait or fail with status 429,
+			// although the scenario contains no such fault. It also costs an eighth of the CPU time
+			// until kube-apiserver is ready.
+			"--enable-priority-and-fairness=false",
 			"--max-requests-inflight=4000",
 			"--max-mutating-requests-inflight=4000",
 			"--etcd-count-metric-poll-period=0",
