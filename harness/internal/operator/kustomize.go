@@ -59,7 +59,7 @@ func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []st
 	}
 	seen[dir] = true
 	var notes []string
-	for i, patch := range slices.Concat(kustomization.Patches, kustomization.PatchesJson6902) {
+	for i, patch := range slices.Concat(kustomization.Patches, kustomization.PatchesJson6902) { //nolint:staticcheck // users still have the deprecated field
 		text := patch.Patch
 		if patch.Path != "" {
 			content, _ := os.ReadFile(within(dir, patch.Path))

@@ -157,7 +157,7 @@ func (s *objects) checkCustomKind(o *unstructured.Unstructured) error {
 }
 
 // checkRole returns an error if a Role has a rule for URLs, which only a ClusterRole may have.
-func checkRole(at string, role *rbacv1.Role) error {
+func checkRole(_ string, role *rbacv1.Role) error {
 	for i, rule := range role.Rules {
 		if len(rule.NonResourceURLs) > 0 {
 			return fmt.Errorf("rules[%d].nonResourceURLs: found URLs in a Role; expected a ClusterRole for them", i)
