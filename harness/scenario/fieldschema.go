@@ -28,10 +28,12 @@ type kindSchema struct {
 	refused RefusedFields
 }
 
-// RefusedFields returns an error for each field of an object that the API server would refuse. The detail of an error
-// has what was found and what was expected. The function may change the object.
+// RefusedFields returns an error for each field for which the API server would refuse an object. The detail of an error
+// has what was found and what was expected, and the field is empty if the error is about the whole object. The function
+// may change the object.
 //
-// A partial object is a merge patch: it may lack fields, and null removes a field.
+// A partial object is a merge patch: it may lack fields, and null removes a field. All other objects are complete, with
+// apiVersion, kind and metadata.name.
 type RefusedFields func(object map[string]any, partial bool) field.ErrorList
 
 // SetSchema sets the schema with which gauntlet checks the fields of manifests, patches and awaits. It is that of a
@@ -82,8 +84,8 @@ func (s fieldSchema) names() []string {
 }
 
 // schemaFields records an error for each field or value that the schema of a kind does not permit. The API server
-// refuses such an object. The schema says nothing about an object of another version. A partial object may lack fields.
-func (v *validator) schemaFields(path string, kind Kind, found Fields, partial bool) {
+// refuses such an object. The schema says nothing about an object of another version.
+func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	schema := v.schemaOf(kind)
 	if schema.fields == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
 		return
@@ -93,10 +95,16 @@ func (v *validator) schemaFields(path string, kind Kind, found Fields, partial b
 		delete(fields, name)
 	}
 	v.schemaValue(path, kind, schema.fields, fields)
-	if v.invalid(path) {
-		return // the reports above also name similar fields
+}
+
+// refusedFields records an error for each field of an object that the API server would refuse. The object may be a
+// merge patch. Call schemaFields first, because its errors also name similar fields.
+func (v *validator) refusedFields(path string, kind Kind, object map[string]any, partial bool) {
+	schema := v.schemaOf(kind)
+	if schema.refused == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
+		return
 	}
-	for _, refused := range schema.refused(fields, partial) {
+	for _, refused := range schema.refused(object, partial) {
 		v.check(false, join(path, refused.Field), "%s, as in the CustomResourceDefinition of %s", refused.Detail, kind)
 	}
 }

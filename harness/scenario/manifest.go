@@ -137,8 +137,7 @@ func (f Fields) replicas() (int, bool) {
 //
 // These fields are apiVersion, kind, name and namespace, because gauntlet takes them from the
 // step and the run. The status is not allowed either. spec.replicas must be within its bounds.
-// A merge patch is partial: it may lack fields that the kind requires.
-func (v *validator) fieldsOf(path string, kind Kind, found Fields, partial bool) {
+func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
 	found = found.Copy()
@@ -156,7 +155,7 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields, partial bool)
 	}
 	v.specReplicas(path+".spec.replicas", kind, found)
 	v.fieldTypes(path, kind, found)
-	v.schemaFields(path, kind, found, partial)
+	v.schemaFields(path, kind, found)
 }
 
 // status records an error for a merge patch of a status that no object of the kind can have. The argument
@@ -169,7 +168,9 @@ func (v *validator) status(path string, name Kind, found Fields) {
 		v.check(has, path+".status", "found a %s, which has no status; expected a kind with a status", name)
 	}
 	v.fieldTypes(path, name, Fields{"status": map[string]any(found)})
-	v.schemaFields(path, name, Fields{"status": map[string]any(found)}, true)
+	patch := Fields{"status": map[string]any(found)}
+	v.schemaFields(path, name, patch)
+	v.refusedFields(path, name, patch.Copy(), true)
 }
 
 // newObject returns an empty object of a kind of Kubernetes. It returns nil for other kinds.
@@ -233,6 +234,18 @@ func (v *validator) specReplicas(path string, kind Kind, found Fields) {
 	v.check(value == nil || !ok || !isKubernetesVersion(known), path, "found %s; expected a number from 0 to %d", text, replicasMax)
 }
 
+// object returns the object that a create operation with a manifest creates.
+func (c *Create) object() map[string]any {
+	object := c.Manifest.Copy()
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+	}
+	metadata["name"] = c.Name
+	object["apiVersion"], object["kind"], object["metadata"] = c.APIVersion, string(c.Kind), metadata
+	return object
+}
+
 // genericCreate records errors about the fields that only a create operation with a manifest has.
 // These are apiVersion, kind and manifest.
 func (v *validator) genericCreate(path string, c *Create) {
@@ -249,7 +262,8 @@ func (v *validator) genericCreate(path string, c *Create) {
 		}
 	}
 	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
-	v.fieldsOf(path+".manifest", c.Kind, c.Manifest, false)
+	v.fieldsOf(path+".manifest", c.Kind, c.Manifest)
+	v.refusedFields(path+".manifest", c.Kind, c.object(), false)
 }
 
 // apiVersion records an error if a create operation with a manifest has no valid apiVersion. The

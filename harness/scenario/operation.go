@@ -229,7 +229,8 @@ func (p *Patch) validate(v *validator, path string) {
 	v.check(len(p.Merge) > 0 || len(p.Status) > 0, path+".merge", "found nothing; expected the fields to change, such as spec")
 	v.check(len(p.Merge) == 0 || len(p.Status) == 0, path+".status", "found the fields merge and status; expected one of them in a step")
 	v.check(len(p.Status) == 0 || p.Kind != Pod, path+".status", "found a Pod; expected another kind, because only the kubelet writes the status of a pod")
-	v.fieldsOf(path+".merge", p.Kind, p.Merge, true)
+	v.fieldsOf(path+".merge", p.Kind, p.Merge)
+	v.refusedFields(path+".merge", p.Kind, p.Merge.Copy(), true)
 	if len(p.Status) > 0 {
 		v.status(path, p.Kind, p.Status)
 	}

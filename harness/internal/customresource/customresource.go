@@ -7,6 +7,7 @@ package customresource
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,11 +27,13 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Definition is a CustomResourceDefinition that the API server accepts.
+// Definition is a CustomResourceDefinition that the API server accepts, with the schema of the stored version.
 type Definition struct {
-	schema  *apiextensions.JSONSchemaProps // of the stored version
-	partial *apiextensions.JSONSchemaProps // like schema, for objects that lack fields
-	status  bool                           // whether the kind has the subresource status
+	structural *schema.Structural
+	complete   validation.SchemaValidator // of objects
+	partial    validation.SchemaValidator // of merge patches, which may lack fields
+	rules      *cel.Validator             // nil if the schema has no rules
+	hasStatus  bool                       // whether the version has the subresource status
 }
 
 // Read decodes a CustomResourceDefinition of the version apiextensions.k8s.io/v1. It returns an error about the first
@@ -42,13 +45,14 @@ func Read(ctx context.Context, o *unstructured.Unstructured) (*Definition, error
 	}
 	stored, err := apiextensions.GetCRDStorageVersion(definition)
 	if err != nil {
-		return nil, fmt.Errorf("spec.versions: found no version with storage: true; expected one")
+		return nil, errors.New("spec.versions: found no version with storage: true; expected one")
 	}
-	definition.Status = apiextensions.CustomResourceDefinitionStatus{StoredVersions: []string{stored}} // as when the API server creates it
+	definition.Namespace = "" // as when the API server creates it
+	definition.Status = apiextensions.CustomResourceDefinitionStatus{StoredVersions: []string{stored}}
 	for _, refused := range definitions.ValidateCustomResourceDefinition(ctx, definition) {
 		return nil, fmt.Errorf("%s: %s", placeOf(refused.Field), textOf(refused))
 	}
-	complete, err := apiextensions.GetSchemaForVersion(definition, stored)
+	resource, err := apiextensions.GetSchemaForVersion(definition, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +60,21 @@ func Read(ctx context.Context, o *unstructured.Unstructured) (*Definition, error
 	if err != nil {
 		return nil, err
 	}
-	d := &Definition{schema: complete.OpenAPIV3Schema, partial: complete.OpenAPIV3Schema.DeepCopy(), status: subresources != nil && subresources.Status != nil}
-	makePartial(d.partial)
-	return d, nil
+	d := &Definition{hasStatus: subresources != nil && subresources.Status != nil}
+	if d.structural, err = schema.NewStructural(resource.OpenAPIV3Schema); err != nil {
+		return nil, err
+	}
+	if d.complete, _, err = validation.NewSchemaValidator(resource.OpenAPIV3Schema); err != nil {
+		return nil, err
+	}
+	d.rules = cel.NewValidator(d.structural, true, apiservercel.PerCallLimit)
+	makePartial(resource.OpenAPIV3Schema)
+	d.partial, _, err = validation.NewSchemaValidator(resource.OpenAPIV3Schema)
+	return d, err
 }
 
-// placeOf returns the place of a field in a manifest. The type that the API server validates has what all versions
-// have in common beside the versions. So a definition of one version has its schema there.
+// placeOf returns the place of a field in a manifest. In the type that the API server validates, the schema of a
+// definition with one version is not inside the list of versions.
 func placeOf(path string) string {
 	for _, moved := range []struct{ from, to string }{
 		{"spec.validation.", "spec.versions[0].schema."},
@@ -96,7 +108,7 @@ func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefiniti
 
 // makePartial removes from a schema what an object may violate only because it lacks fields.
 func makePartial(s *apiextensions.JSONSchemaProps) {
-	s.Required, s.MinProperties, s.XValidations = nil, nil, nil
+	s.Required, s.MinProperties = nil, nil
 	s.AllOf, s.AnyOf, s.OneOf, s.Not = nil, nil, nil, nil
 	for name, property := range s.Properties {
 		makePartial(&property)
@@ -110,37 +122,31 @@ func makePartial(s *apiextensions.JSONSchemaProps) {
 	}
 }
 
-// Check returns an error for each field of an object that the API server would refuse. The detail of an error has what
-// was found and what the API server says about it. Check changes the object.
+// Check returns an error for each field for which the API server would refuse an object. The detail of an error has what
+// was found and what the API server says about it. The field is empty if the error is about the whole object. Check
+// changes the object.
 //
 // A partial object is a merge patch: it may lack fields, and null removes a field.
 func (d *Definition) Check(ctx context.Context, object map[string]any, partial bool) field.ErrorList {
-	props := d.schema
+	if partial && object["status"] != nil && !d.hasStatus {
+		return field.ErrorList{field.Forbidden(field.NewPath("status"), "found a status, but the version has no subresources.status; expected a patch of other fields")}
+	}
+	validator := d.complete
 	if partial {
-		if object["status"] != nil && !d.status {
-			return field.ErrorList{field.Forbidden(field.NewPath("status"), "found a status, but the version has no subresources.status; expected a patch of other fields")}
-		}
-		props = d.partial
+		validator = d.partial
 		removeNulls(object)
-	}
-	structural, err := schema.NewStructural(props)
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	validator, _, err := validation.NewSchemaValidator(props)
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	if !partial {
-		defaulting.Default(object, structural)
+	} else { // as when the API server decodes the object
+		defaulting.Default(object, d.structural)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, d.structural)
 	}
 	refused := validation.ValidateCustomResource(nil, object, validator)
-	refused = append(refused, listtype.ValidateListSetsAndMaps(nil, structural, object)...)
-	if rules := cel.NewValidator(structural, true, apiservercel.PerCallLimit); rules != nil && len(refused) == 0 { // a rule may fail on other errors
-		refused, _ = rules.Validate(ctx, nil, structural, object, nil, apiservercel.RuntimeCELCostBudget)
+	refused = append(refused, listtype.ValidateListSetsAndMaps(nil, d.structural, object)...)
+	if !partial && d.rules != nil && len(refused) == 0 { // a rule may fail because of other errors
+		refused, _ = d.rules.Validate(ctx, nil, d.structural, object, nil, apiservercel.RuntimeCELCostBudget)
 	}
 	for _, e := range refused {
 		e.Detail = textOf(e)
+		e.Field = strings.TrimPrefix(e.Field, (*field.Path)(nil).String())
 	}
 	return refused
 }

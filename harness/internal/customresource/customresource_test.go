@@ -16,7 +16,7 @@ func definitionWith(t *testing.T, spec string) *unstructured.Unstructured {
 	text := `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
+metadata: {name: widgets.example.com, namespace: default}
 spec:
   group: example.com
   scope: Namespaced
@@ -25,7 +25,8 @@ spec:
     - name: v1
       served: true
       storage: true
-      schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}}}
+      schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}, required: [spec, metadata],
+        x-kubernetes-validations: [{rule: self.metadata.name != "root", message: the name is root}]}}
 `
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -59,7 +60,7 @@ func TestRead(t *testing.T) {
 func TestCheck(t *testing.T) {
 	definition, err := Read(t.Context(), definitionWith(t, `
         {type: object, required: [size, mode], x-kubernetes-validations: [{rule: self.size != 13, message: 13 is unlucky}], properties: {
-          size: {type: integer, maximum: 20}, mode: {type: string, default: fast}, level: {type: integer, enum: [1, 3]},
+          size: {type: integer, maximum: 20}, mode: {type: string, default: fast}, color: {type: string}, level: {type: integer, enum: [1, 3]},
           name: {type: string, maxLength: 3, pattern: "^[a-z]*$"}, ports: {type: array, x-kubernetes-list-type: set, items: {type: integer}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,7 @@ func TestCheck(t *testing.T) {
 		{"{size: null}", true, ""},
 		{"{size: 21}", false, "spec.size: found 21, which the API server refuses: should be less than or equal to 20"},
 		{"{size: 21}", true, "spec.size: found 21, which the API server refuses: should be less than or equal to 20"},
+		{"{size: 3, color: null}", false, ""}, // the API server removes the field
 		{"{size: 13}", false, "spec: the API server refuses this: 13 is unlucky"},
 		{"{size: 1, level: 2}", false, `spec.level: found 2, which the API server refuses: supported values: "1", "3"`},
 		{"{name: Ab}", true, "spec.name: found \"Ab\", which the API server refuses: should match '^[a-z]*$'"},
@@ -95,6 +97,24 @@ func TestCheck(t *testing.T) {
 		}
 		if (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
 			t.Errorf("spec %s, partial %t\n got %s\nwant %s", test.spec, test.partial, got, test.want)
+		}
+	}
+}
+
+// TestCheckName checks that rules may refer to the metadata, and where an error about the whole object is.
+func TestCheckName(t *testing.T) {
+	definition, err := Read(t.Context(), definitionWith(t, "{type: object}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"one": "", "root": ": the API server refuses this: the name is root"} {
+		object := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": map[string]any{}}
+		got := ""
+		for _, e := range definition.Check(t.Context(), object, false) {
+			got += e.Field + ": " + e.Detail
+		}
+		if got != want {
+			t.Errorf("name %s\n got %s\nwant %s", name, got, want)
 		}
 	}
 }

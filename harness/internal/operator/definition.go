@@ -77,7 +77,7 @@ func isDefinition(o *unstructured.Unstructured) bool {
 
 // kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
 // result has the storage version.
-func kindOf(ctx context.Context, o *unstructured.Unstructured) (scenario.ExternalKind, error) {
+func (s *objects) kindOf(ctx context.Context, o *unstructured.Unstructured) (scenario.ExternalKind, error) {
 	if !isDefinition(o) {
 		return scenario.ExternalKind{}, fmt.Errorf("apiVersion: found %.80q; expected apiextensions.k8s.io/v1", o.GetAPIVersion())
 	}
@@ -93,7 +93,10 @@ func kindOf(ctx context.Context, o *unstructured.Unstructured) (scenario.Externa
 	for _, version := range d.Spec.Versions {
 		if version.Storage {
 			schema, _ := version.Schema["openAPIV3Schema"].(map[string]any)
-			kind.SetSchema(schema, func(object map[string]any, partial bool) field.ErrorList { return accepted.Check(ctx, object, partial) })
+			webhook := completes(s.mutated, d.Spec.Group, kind.Plural)
+			kind.SetSchema(schema, func(object map[string]any, partial bool) field.ErrorList {
+				return accepted.Check(ctx, object, partial || webhook)
+			})
 			kind.APIVersion = d.Spec.Group + "/" + version.Name
 		}
 	}

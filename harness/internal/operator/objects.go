@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,7 @@ type objects struct {
 	process                              // how the first Deployment runs the program
 	install []*unstructured.Unstructured // objects that a run creates before the program starts
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
+	mutated []admissionv1.Rule           // rules of mutating webhooks, which may complete objects
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
 	places  map[string]string            // file and document of each object, by its subject.ObjectKey
 	ignored []string                     // kinds whose objects a run does not create
@@ -49,7 +51,7 @@ type objects struct {
 // sort reads the manifests of a subject file, which describes a program under test. It returns what
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(ctx context.Context, manifests []manifest) (*objects, error) {
-	sorted := &objects{places: map[string]string{}}
+	sorted := &objects{places: map[string]string{}, mutated: mutatedBy(manifests)}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
@@ -128,7 +130,7 @@ func (s *objects) add(ctx context.Context, m manifest, bound map[string]bool) er
 		s.deployment = fmt.Sprintf("%s: Deployment %s", m.place, o.GetName())
 		return err
 	case kind == "CustomResourceDefinition":
-		defined, err := kindOf(ctx, o)
+		defined, err := s.kindOf(ctx, o)
 		if err != nil {
 			return err
 		}

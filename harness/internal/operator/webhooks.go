@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,4 +49,30 @@ func (s *objects) targetPort(o *unstructured.Unstructured) int {
 		return int(port.TargetPort.IntVal)
 	}
 	return int(port.Port)
+}
+
+// mutatedBy returns the rules of the mutating webhooks in the manifests.
+func mutatedBy(manifests []manifest) []admissionv1.Rule {
+	var rules []admissionv1.Rule
+	for _, o := range manifests {
+		var configuration admissionv1.MutatingWebhookConfiguration
+		if o.GetKind() != "MutatingWebhookConfiguration" || decode(withoutBundles(o.Unstructured), &configuration) != nil {
+			continue
+		}
+		for _, webhook := range configuration.Webhooks {
+			for _, rule := range webhook.Rules {
+				rules = append(rules, rule.Rule)
+			}
+		}
+	}
+	return rules
+}
+
+// completes reports whether a mutating webhook may add missing fields to the objects of a resource.
+func completes(rules []admissionv1.Rule, group, plural string) bool {
+	return slices.ContainsFunc(rules, func(rule admissionv1.Rule) bool {
+		isGroup := func(found string) bool { return found == group || found == "*" }
+		isResource := func(found string) bool { return found == plural || found == "*" || found == "*/*" }
+		return slices.ContainsFunc(rule.APIGroups, isGroup) && slices.ContainsFunc(rule.Resources, isResource)
+	})
 }
