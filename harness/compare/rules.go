@@ -3,6 +3,8 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +107,13 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates && d.What == podEnded },
 	},
 	{
+		Reason: "Endpoints list pods that users created and that faults delete or fail at random; the check endpoints-exact compares the addresses with the pods of the run",
+		Match:  func(d *Difference) bool { return d.Aspect == EndStates && strings.HasPrefix(d.What, "subsets[") },
+		And: func(d *Difference, subject, base *Side) bool {
+			return slices.Equal(subject.generatedAddresses(d.Object), base.generatedAddresses(d.Object))
+		},
+	},
+	{
 		Reason: "if two owners match an orphaned pod, either owner may adopt the pod, and orphaned pods have different labels",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.fullyLabeledReplicas"
@@ -181,6 +190,18 @@ var Deliberate = append(knownIssueRules(), []Rule{
 		Issue:  "kubernetes#104062",
 		Reason: "at its start, our Endpoints controller does not delete Endpoints of an existing Service that its cache lacks, and it does not drop a work queue key after 15 retries",
 		Match:  func(d *Difference) bool { return onlyBaseFails(d, "endpoints-exact") },
+	},
+	{
+		Issue:  "kubernetes#104062",
+		Reason: "at its start, our Endpoints controller does not delete the Endpoints that a user created for a Service that its cache lacks",
+		Match: func(d *Difference) bool {
+			return d.Aspect == EndStates && strings.HasPrefix(d.Object, endpoints) && d.What == wholeObject && d.Subject == "exists"
+		},
+		And: func(d *Difference, subject, base *Side) bool {
+			service := services + strings.TrimPrefix(d.Object, endpoints)
+			isSelector := func(field string) bool { return strings.HasPrefix(field, "spec.selector") }
+			return subject.End[service] != nil && base.End[service] != nil && !slices.ContainsFunc(slices.Collect(maps.Keys(base.End[service])), isSelector)
+		},
 	},
 	{
 		Issue:  "kubernetes#104062, kubernetes#45585",
@@ -302,6 +323,24 @@ func (s *Side) maxPods(set string) (string, bool) {
 		}
 	}
 	return strconv.Itoa(replicas + surge), true
+}
+
+// userPodAddress matches the address of a pod that a user created, in a subset of Endpoints. Pods that controllers
+// create have generated names, in place of which [names] has an asterisk.
+var userPodAddress = regexp.MustCompile(`(addresses|notReadyAddresses)\[ip: <ip>; targetRef\.kind: Pod; targetRef\.name: [^;*]+; targetRef\.namespace: [^;]*\]: 1 times; `)
+
+// generatedAddresses returns the subsets of Endpoints without the addresses of pods that users created, sorted. It leaves
+// out the subsets that have no other addresses.
+func (s *Side) generatedAddresses(object string) []string {
+	var subsets []string
+	for field, count := range s.End[object] {
+		subset := userPodAddress.ReplaceAllString(field, "")
+		if strings.HasPrefix(subset, "subsets[") && strings.Contains(strings.ToLower(subset), "addresses[") {
+			subsets = append(subsets, subset+": "+count)
+		}
+	}
+	slices.Sort(subsets)
+	return subsets
 }
 
 // onlyBaseFails reports whether a check failed in the base run, but not in the run of the

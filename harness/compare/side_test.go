@@ -385,6 +385,43 @@ func TestDeliberate(t *testing.T) {
 	}
 }
 
+// TestEndpoints checks which differences of Endpoints are allowed. Endpoints may differ in the pods that users created,
+// and upstream may delete Endpoints at its start.
+func TestEndpoints(t *testing.T) {
+	const address, ports = "addresses[ip: <ip>; targetRef.kind: Pod; targetRef.name: %s; targetRef.namespace: gauntlet]: 1 times; ", "ports[port: 80]: 1 times]"
+	subset := func(pods ...string) map[string]string {
+		text := "subsets["
+		for _, name := range pods {
+			text += fmt.Sprintf(address, name)
+		}
+		return map[string]string{text + ports: "1 times"}
+	}
+	const object, service = "endpoints gauntlet/web", "services gauntlet/web"
+	manual, selecting := map[string]string{"spec.type": "ClusterIP"}, map[string]string{"spec.selector.app": "web"}
+	for _, test := range []struct {
+		name         string
+		ours, theirs map[string]map[string]string
+		want         Classification
+	}{
+		{"another pod of a user", map[string]map[string]string{object: subset("loose-0", "web-*")}, map[string]map[string]string{object: subset("loose-1", "loose-2", "web-*")}, Accepted},
+		{"no pod of a user", map[string]map[string]string{object: subset("loose-0")}, map[string]map[string]string{object: {}}, Accepted},
+		{"another generated pod", map[string]map[string]string{object: subset("loose-0", "web-*")}, map[string]map[string]string{object: subset("loose-0")}, Undeclared},
+		{"deleted by upstream", map[string]map[string]string{object: {}, service: manual}, map[string]map[string]string{service: manual}, Declared},
+		{"deleted by ours", map[string]map[string]string{service: manual}, map[string]map[string]string{object: {}, service: manual}, Undeclared},
+		{"deleted, with a selector", map[string]map[string]string{object: {}, service: selecting}, map[string]map[string]string{service: selecting}, Undeclared},
+	} {
+		differences := Differences(&Side{Subject: "ours", End: test.ours, names: newNames(nil)}, &Side{Subject: "upstream", End: test.theirs, names: newNames(nil)})
+		if len(differences) == 0 {
+			t.Errorf("%s: found no difference; want %s", test.name, test.want)
+		}
+		for _, d := range differences {
+			if d.Classification != test.want {
+				t.Errorf("%s: got %s, want %s: %s", test.name, d.Classification, test.want, d)
+			}
+		}
+	}
+}
+
 // TestKnownIssues checks that differences because of a known upstream issue are declared. These
 // are the verdict, and the end states of the affected objects and their dependents. For the check
 // status, only differences in an object's status are declared. Differences of other objects, or
