@@ -137,6 +137,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 	if at, ok := binary(data); ok {
 		return nil, src.errorAt(at, "", "found binary data; expected text in UTF-8")
 	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the YAML library counts some CRLF as two lines
 	if at, wrong := findCostly(data); wrong != "" {
 		return nil, src.errorAt(at, "", "%s", wrong)
 	}

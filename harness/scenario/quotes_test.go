@@ -50,3 +50,18 @@ func TestUnquoted(t *testing.T) {
 		}
 	}
 }
+
+// TestLineEndings checks the positions in errors about files with other line endings than \n.
+func TestLineEndings(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"name: x # note\r\nworkload", `x.yaml:2:1: the file is not valid YAML: non-map value is specified; expected a field such as name: web`},
+		{"name: x # note\r\nworkload\r\n  - create: {}\r\n", `x.yaml:2:1: the file is not valid YAML: found workload without a colon; expected workload:`},
+		{"name: x # note\r\ndescription: *web\r\n", `x.yaml:2:14: the file is not valid YAML: found *web, which begins with *; expected quotes around the whole value, such as "*web"`},
+		{"name: x # note\r\n\tworkload: [\r\n", `x.yaml:2:1: the file is not valid YAML: found a tab as indentation; expected spaces`},
+		{"name: x # note\rworkload", `x.yaml:2:1: the file is not valid YAML: non-map value is specified; expected a field such as name: web`},
+	} {
+		if _, err := Parse("x.yaml", []byte(test.text)); fmt.Sprint(err) != test.want {
+			t.Errorf("%q:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}
