@@ -79,13 +79,20 @@ func (v *validator) conditionType(at string, kind Kind, condition FieldCondition
 	if len(types) == 0 {
 		expected = nearest.List(append(slices.Clip(kind.row().untils), "jsonpath={EXPRESSION}=VALUE"), "or")
 	}
+	if meant == "" {
+		expected += ", or " + forOtherControllers
+	}
 	v.check(false, at, "found the condition %.60q, which a %s never has; expected %s%s", condition.Type, kind, expected, meant)
 }
 
 // setsConditions reports whether another program than the controllers of Kubernetes may set conditions.
 func (v *validator) setsConditions() bool {
-	text := string(v.scenario.encode())
-	return !v.scenario.closed() || strings.Contains(text, "status:") || strings.Contains(text, "readinessGates")
+	s := v.scenario
+	patched := slices.ContainsFunc(s.stepsOfAllUsers(), func(step Step) bool {
+		patch, ok := step.Operation.(*Patch)
+		return ok && len(patch.Status) > 0
+	})
+	return patched || !s.onlyKnownWriters() || len(s.valuesInManifests("readinessGates")) > 0
 }
 
 // containsFold reports whether a list has a text, in upper or lower case.
