@@ -29,6 +29,9 @@ var conditionTypes = map[Kind][]string{
 	"Job":         {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet", "Suspended"},
 }
 
+// permanentFields has the JSONPaths of fields that every object has.
+var permanentFields = []string{"{.metadata}", "{.metadata.name}", "{.metadata.uid}", "{.metadata.resourceVersion}", "{.metadata.creationTimestamp}"}
+
 // conditions reports an error for each await of a condition or a value that the object never has. A custom resource may
 // have conditions of any form.
 func (v *validator) conditions() {
@@ -46,6 +49,7 @@ func (v *validator) conditions() {
 			continue // validator.until has reported it
 		}
 		at := stepPath(i) + ".await.until"
+		v.check(!condition.Absent || !slices.Contains(permanentFields, condition.JSONPath), at, "found %q, but every object has this field; expected a field that the subject removes, or until: gone", string(await.Until))
 		schema, err := checkJSONPath(cmp.Or(condition.JSONPath, "{.status.conditions}"), v.objectSchema(kind))
 		if condition.Type == "" {
 			if err == nil && condition.Value != "" {
