@@ -248,7 +248,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 				"found %s for kind %s; expected %s, %s", kind.APIVersion(), c.Kind, known.APIVersion(), from)
 		}
 	}
-	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
+	v.check(c.Manifest != nil || v.invalid(path), path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
 	v.fieldsOf(path+".manifest", c.Kind, c.Manifest, false)
 }
 
