@@ -60,6 +60,9 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	if !c.Scope.AppliesTo(controllers) {
 		return s.Errorf(path, "found check %s, which applies to none of the controllers under test; expected another check, or a controller in subject.controllers to which the check applies; scope of the check: %s", c.ID, c.Scope)
 	}
+	if cause, limited := causes[c.ID]; limited && s.ExternalWorkload == nil && s.Operator == nil && !s.Invalid("workload") && !s.Invalid("faults") && !cause.in(s) {
+		return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected %s, or another check", c.ID, cause.expected)
+	}
 	if c.Scope.General() || s.ExternalWorkload != nil || s.Invalid("workload") {
 		return nil
 	}
@@ -73,6 +76,41 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 		return nil
 	}
 	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates a %s, or another check", c.ID, strings.Join(reconciled, " or a "))
+}
+
+// causes has what a scenario needs to exercise some checks, by the ID of the check. Other checks need only objects.
+var causes = map[string]struct {
+	expected string
+	in       func(*scenario.Scenario) bool
+}{
+	"terminating-namespace": {"the fault namespace-terminating", func(s *scenario.Scenario) bool {
+		return slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Name == "namespace-terminating" })
+	}},
+	"rollback": {"a rollback step", func(s *scenario.Scenario) bool { return slices.ContainsFunc(allSteps(s), rollsBack) }},
+	"revision-history-limit": {"a step such as rollout, after which a Deployment has an old ReplicaSet", func(s *scenario.Scenario) bool {
+		return slices.ContainsFunc(allSteps(s), mayLeaveReplicaSet)
+	}},
+}
+
+// rollsBack reports whether a step may roll back a Deployment. A patch or an annotation may also do so.
+func rollsBack(step scenario.Step) bool {
+	switch step.Operation.(type) {
+	case *scenario.Rollback, *scenario.Patch, *scenario.Annotate:
+		return true
+	}
+	return false
+}
+
+// mayLeaveReplicaSet reports whether a Deployment may have an old ReplicaSet after a step. It may change its template, or
+// adopt a ReplicaSet.
+func mayLeaveReplicaSet(step scenario.Step) bool {
+	switch op := step.Operation.(type) {
+	case *scenario.Rollout, *scenario.Delete, *scenario.Label:
+		return true
+	case *scenario.Create:
+		return op.Kind == scenario.ReplicaSet
+	}
+	return rollsBack(step)
 }
 
 // reconciledKinds returns the Kinds of the objects that the steps of the scenario create or change.

@@ -29,6 +29,9 @@ var conditionTypes = map[Kind][]string{
 	"Job":         {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet", "Suspended"},
 }
 
+// permanentFields has the JSONPaths of fields that every object has.
+var permanentFields = []string{"{.metadata}", "{.metadata.name}", "{.metadata.uid}", "{.metadata.resourceVersion}", "{.metadata.creationTimestamp}"}
+
 // conditions reports an error for each await of a condition or a value that the object never has. A custom resource may
 // have conditions of any form.
 func (v *validator) conditions() {
@@ -46,6 +49,7 @@ func (v *validator) conditions() {
 			continue // validator.until has reported it
 		}
 		at := stepPath(i) + ".await.until"
+		v.check(!condition.Absent || !slices.Contains(permanentFields, condition.JSONPath), at, "found %q, but every object has this field; expected a field that the subject removes, or until: gone", string(await.Until))
 		schema, err := checkJSONPath(cmp.Or(condition.JSONPath, "{.status.conditions}"), v.objectSchema(kind))
 		if condition.Type == "" {
 			if err == nil && condition.Value != "" {
@@ -79,13 +83,20 @@ func (v *validator) conditionType(at string, kind Kind, condition FieldCondition
 	if len(types) == 0 {
 		expected = nearest.List(append(slices.Clip(kind.row().untils), "jsonpath={EXPRESSION}=VALUE"), "or")
 	}
+	if meant == "" {
+		expected += ", or " + forOtherControllers
+	}
 	v.check(false, at, "found the condition %.60q, which a %s never has; expected %s%s", condition.Type, kind, expected, meant)
 }
 
 // setsConditions reports whether another program than the controllers of Kubernetes may set conditions.
 func (v *validator) setsConditions() bool {
-	text := string(v.scenario.encode())
-	return !v.scenario.closed() || strings.Contains(text, "status:") || strings.Contains(text, "readinessGates")
+	s := v.scenario
+	patched := slices.ContainsFunc(s.stepsOfAllUsers(), func(step Step) bool {
+		patch, ok := step.Operation.(*Patch)
+		return ok && len(patch.Status) > 0
+	})
+	return patched || !s.onlyKnownWriters() || len(s.valuesInManifests("readinessGates")) > 0
 }
 
 // containsFold reports whether a list has a text, in upper or lower case.

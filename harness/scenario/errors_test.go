@@ -46,7 +46,7 @@ func TestParseErrors(t *testing.T) {
 		{"tag", "name: !!str a\n", "x.yaml:1:7: YAML tags are not supported; remove the tag"},
 		{"merge", "<<: {name: a}\n", "x.yaml:1:1: found a key that is not a plain name; expected the name of a field, such as name or workload"},
 		{"subject file", "subject:\n  module: example.com/a@v1.0.0\n  manifests: [crd]\n", "x.yaml: found a subject file; expected a scenario; pass the subject file with the flag --subject"},
-		{"non-breaking space", "name: x\nworkload:\n\u00a0\u00a0- scale: {}\n\u00a0bad: x: y\n", "x.yaml:3:1: found a non-breaking space as indentation, as in text from a web page; expected normal spaces"},
+		{"non-breaking space", "name: x\nworkload:\n\u00a0\u00a0- scale: {}\n\u00a0bad: x: y\n", "x.yaml:3:1: found a non-breaking space (U+00A0) as indentation, as in text from a web page; expected normal spaces"},
 		{"baseline", "effects: {}\nend: {}\nformat: 3\nruns: 3\nscenario: x\n", "x.yaml: found a baseline; expected a scenario; pass the baseline with the flag --baseline"},
 		{"subject file with a program", "subject: {exec: ./a}\noperator: {}\n", "x.yaml: found a subject file; expected a scenario; pass the subject file with the flag --subject"},
 		{"not a mapping", "- a\n", "x.yaml:1:1: found a list; expected a mapping with name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle and exercises"},

@@ -87,7 +87,7 @@ func (s fieldSchema) names() []string {
 // refuses such an object. The schema says nothing about an object of another version.
 func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	schema := v.schemaOf(kind)
-	if schema.fields == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
+	if schema.fields == nil || v.invalid(path) || v.invalid(strings.TrimSuffix(path, ".manifest")+".apiVersion") {
 		return
 	}
 	fields := found.Copy()

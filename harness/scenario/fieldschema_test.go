@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +82,20 @@ func TestSchema(t *testing.T) {
 				t.Errorf("error\n got %v\nwant %s\n%s", err, test.want, input)
 			}
 		})
+	}
+}
+
+// TestSchemaOfOtherVersion checks that the schema of another version says nothing about a manifest.
+func TestSchemaOfOtherVersion(t *testing.T) {
+	s, err := Parse("x.yaml", []byte("name: x\nworkload:\n  - create: {kind: Notebook, apiVersion: example.com/v1alpha1, name: one, manifest: {spec: {count: 1}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Operator = &Operator{Kinds: []ExternalKind{{APIVersion: "example.com/v1", Kind: "Notebook"}}}
+	s.Operator.Kinds[0].SetSchema(map[string]any{"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object"}}}, refusals)
+	const want = "create.apiVersion: found example.com/v1alpha1 for kind Notebook; expected example.com/v1"
+	if got := fmt.Sprint(s.Validate()); !strings.Contains(got, want) || strings.Contains(got, "count") {
+		t.Errorf("error\n got %s\nwant only %s", got, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -73,8 +72,10 @@ func (v *validator) stepOrder(path string, fault Fault) {
 }
 
 // namespacesOfCluster has the names of the namespaces that exist in every cluster before a workload.
-// The last one is that of the workload.
-var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", "gauntlet"}
+var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", workloadNamespace}
+
+// workloadNamespace is the namespace of the workload.
+const workloadNamespace = "gauntlet"
 
 // existing reports an error for each step that creates a namespace that every cluster has.
 func (v *validator) existing() {
@@ -162,11 +163,9 @@ func (s *Scenario) rolledOut(name string, index int) bool {
 }
 
 // published reports an error for each step that publishes a Service without ports. Only a Service of
-// the type ExternalName may have no ports. It reports none if a fault may set the ports.
+// the type ExternalName may have no ports. It reports none about a Service that another user may change.
 func (v *validator) published() {
-	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "ports") }) {
-		return
-	}
+	edited := v.scenario.editedServices()
 	portless := map[string]bool{} // the names of the Services of the type ExternalName without ports
 	for i := range v.scenario.Workload {
 		switch op := v.scenario.Workload[i].Operation.(type) {
@@ -180,7 +179,7 @@ func (v *validator) published() {
 			if op.Ports != nil {
 				portless[op.Name] = len(op.Ports) == 0
 			}
-			v.check(!portless[op.Name] || op.Type == "" || op.Type == ExternalName, stepPath(i)+".publish.type",
+			v.check(!portless[op.Name] || edited[op.Name] || op.Type == "" || op.Type == ExternalName, stepPath(i)+".publish.type",
 				"found %s without the field ports, but Service %s has no ports; expected at least one port in the field ports", op.Type, op.Name)
 		}
 	}
@@ -188,11 +187,7 @@ func (v *validator) published() {
 
 // deletes reports whether a step of the workload or of another user deletes an object.
 func (s *Scenario) deletes(target Target) bool {
-	all := slices.Clone(s.Workload)
-	for _, fault := range s.Faults {
-		all = append(all, fault.Params.Steps()...)
-	}
-	return slices.ContainsFunc(all, func(step Step) bool {
+	return slices.ContainsFunc(s.stepsOfAllUsers(), func(step Step) bool {
 		found, acts := step.Target()
 		return acts && found == target && operationOf(step.Operation).effect == deletes
 	})

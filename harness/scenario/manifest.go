@@ -261,7 +261,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 				"found %s for kind %s; expected %s, %s", kind.APIVersion(), c.Kind, known.APIVersion(), from)
 		}
 	}
-	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
+	v.check(c.Manifest != nil || v.invalid(path), path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
 	v.fieldsOf(path+".manifest", c.Kind, c.Manifest)
 	v.refusedFields(path+".manifest", c.Kind, c.object(), false)
 }
@@ -323,6 +323,9 @@ func (v *validator) builtin(path string, kind kube.Kind) {
 		return
 	}
 	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s", version, nearest.List(versions, "or"))
+	noResource := slices.Contains([]string{"Eviction", "Scale", "List"}, kind.Name) || strings.HasSuffix(kind.Name, "Options") ||
+		strings.HasSuffix(kind.Name, "List") && scheme.Scheme.Recognizes(version.WithKind(strings.TrimSuffix(kind.Name, "List")))
+	v.check(!noResource || !isKubernetesVersion(kind), path+".kind", "found %s, which is no resource of the API; expected a kind whose objects the API server stores, such as ConfigMap", kind.Name)
 	served := kube.ServedVersions(kind.GVK())
 	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, because API servers do not serve the kind in this version", version, kind.Name, nearest.List(served, "or"))
 	v.check(!isKubernetesVersion(kind) || kind.Builtin() || served != nil, path+".kind", "found %.60q; expected a kind that %s has%s",

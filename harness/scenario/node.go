@@ -137,6 +137,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 	if at, ok := binary(data); ok {
 		return nil, src.errorAt(at, "", "found binary data; expected text in UTF-8")
 	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the YAML library counts some CRLF as two lines
 	if at, wrong := findCostly(data); wrong != "" {
 		return nil, src.errorAt(at, "", "%s", wrong)
 	}
@@ -151,7 +152,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 		}
 		if at := hardSpacePattern.FindIndex(data); at != nil {
 			line := bytes.Count(data[:at[1]], []byte("\n")) + 1
-			return nil, src.errorAt(position{line, 1}, "", "found a non-breaking space as indentation, as in text from a web page; expected normal spaces")
+			return nil, src.errorAt(position{line, 1}, "", hardSpace)
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
 		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
@@ -188,6 +189,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 	}
 	return converted, err
 }
+
+// hardSpace is the error about a non-breaking space in the indentation of a line.
+const hardSpace = "found a non-breaking space (U+00A0) as indentation, as in text from a web page; expected normal spaces"
 
 // hardSpacePattern matches a non-breaking space in the indentation of a line.
 var hardSpacePattern = regexp.MustCompile(`(?m)^[ \t]*\x{a0}`)
@@ -277,6 +281,9 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	for _, field := range from {
 		at := astPosition(field.Key)
 		name, ok := fieldName(field.Key)
+		if strings.HasPrefix(name, "\u00a0") {
+			return nil, src.errorAt(at, "", hardSpace)
+		}
 		if !ok {
 			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field, such as name or workload")
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -188,6 +189,9 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 	if f.Name != "" {
 		options := slices.Sorted(maps.Keys(f.options()))
 		suggestion := cmp.Or(asAdvice(faultAdvice[field.name]), asAdvice(faultAdvice[f.Name]), nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
+		if strings.Contains(f.Name, field.name) {
+			suggestion = fmt.Sprintf("; write %s below %s", field.name, f.Name)
+		}
 		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s%s", field.name, f.Name, expected, suggestion)
 	}
 	f.Name = field.name

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -12,9 +13,10 @@ import (
 // patches reports an error for each patch of pods or their owners that the API server refuses. Such a patch has
 // an immutable selector, labels that the selector does not match, or incomplete containers.
 func (v *validator) patches() {
-	if !v.scenario.closed() {
+	if !v.scenario.onlyKnownWriters() {
 		return // a webhook of an operator may change the patch
 	}
+	v.progressDeadlines()
 	created := map[Target]*Create{}
 	for i := range v.scenario.Workload {
 		switch op := v.scenario.Workload[i].Operation.(type) {
@@ -41,6 +43,7 @@ func (v *validator) refusedPatch(at string, create *Create, merge map[string]any
 	if create.Kind == Pod || create.Kind.owner() {
 		v.containers(place+".containers", pods["containers"])
 	}
+	v.patchedValues(at+".spec", create.Kind, spec)
 	if create.Kind != Deployment && create.Kind != ReplicaSet {
 		return
 	}
@@ -62,6 +65,56 @@ func (v *validator) refusedPatch(at string, create *Create, merge map[string]any
 		}
 	}
 }
+
+// patchedValues reports an error for each value in the spec of a patch that the API server refuses. The argument at is the
+// path of the spec.
+func (v *validator) patchedValues(at string, kind Kind, spec map[string]any) {
+	text := func(path string, value any, known ...string) {
+		if found, ok := value.(string); ok {
+			oneOf(v, path, found, known...)
+		}
+	}
+	if kind == Service {
+		text(at+".type", spec["type"], "ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
+	}
+	if kind == Deployment {
+		strategy, _ := spec["strategy"].(map[string]any)
+		text(at+".strategy.type", strategy["type"], string(RollingUpdate), string(Recreate))
+	}
+	if kind.owner() {
+		seconds, ok := spec["minReadySeconds"].(int64)
+		v.check(!ok || seconds >= 0, at+".minReadySeconds", "found %d; expected at least 0", seconds)
+	}
+}
+
+// progressDeadlines reports an error for each configure step after which a Deployment has no longer progress deadline than
+// minReadySeconds. The API server refuses it. There is none about Deployments that a patch or another user may change.
+func (v *validator) progressDeadlines() {
+	type limits struct{ deadlineSeconds, minReadySeconds int }
+	known := map[Target]limits{}
+	for i := range v.scenario.Workload {
+		switch op := v.scenario.Workload[i].Operation.(type) {
+		case *Create:
+			if op.Kind == Deployment {
+				known[op.Target] = limits{ptr.Deref(op.ProgressDeadlineSeconds, progressDeadlineSecondsDefault), op.MinReadySeconds}
+			}
+		case *Patch:
+			delete(known, op.Target)
+		case *Configure:
+			before, ok := known[op.Target]
+			if !ok || slices.ContainsFunc(v.scenario.stepsOfOthers(), func(s Step) bool { target, _ := s.Target(); return target.Name == op.Name }) {
+				continue
+			}
+			after := limits{ptr.Deref(op.ProgressDeadlineSeconds, before.deadlineSeconds), ptr.Deref(op.MinReadySeconds, before.minReadySeconds)}
+			v.check(after.deadlineSeconds > after.minReadySeconds, stepPath(i)+".configure",
+				"found minReadySeconds %d for a Deployment whose progressDeadlineSeconds is %d; expected a progressDeadlineSeconds that is larger", after.minReadySeconds, after.deadlineSeconds)
+			known[op.Target] = after
+		}
+	}
+}
+
+// progressDeadlineSecondsDefault is the progress deadline of a Deployment without the field.
+const progressDeadlineSecondsDefault = 600
 
 // containers reports an error for each container in a patch that lacks a name or an image. A merge patch replaces the whole
 // list, so that nothing completes them.

@@ -23,7 +23,7 @@ var controllerLabels = []string{"pod-template-hash", "controller-revision-hash",
 // podLabels returns the labels that pods can have after some steps of the workload. It includes the steps of
 // other users, but not the labels of faults such as pod-relabel.
 func (s *Scenario) podLabels(steps []Step) podLabels {
-	found := podLabels{map[string]map[string]bool{}, map[string]bool{"http": false, "metrics": false}, s.closed()}
+	found := podLabels{map[string]map[string]bool{}, map[string]bool{"http": false, "metrics": false}, s.onlyKnownWriters()}
 	steps = slices.Clone(steps)
 	for _, fault := range s.Faults {
 		for _, step := range fault.Params.Steps() {

@@ -31,11 +31,7 @@ var unquotedPattern = regexp.MustCompile(`(?:[\w./"'-]:|(?:^|\s)-|[\[,])[ \t]+(`
 // unquoted returns an error about the first value in a line that needs quotes. It returns nil if the line has no such value.
 // Lines are counted from 1.
 func (src *source) unquoted(data []byte, line int) error {
-	lines := bytes.Split(data, []byte("\n"))
-	if line < 1 || line > len(lines) {
-		return nil
-	}
-	text := bytes.TrimRight(lines[line-1], "\r")
+	text := bytes.TrimRight(lineOf(bytes.Split(data, []byte("\n")), line-1), "\r")
 	match := unquotedPattern.FindSubmatchIndex(text)
 	if match == nil {
 		return nil
@@ -53,6 +49,14 @@ func (src *source) unquoted(data []byte, line int) error {
 	return src.errorAt(at, "", "the file is not valid YAML: found %.60s, which %s; expected quotes around the whole value, such as \"%.60s\"", value, about, whole)
 }
 
+// lineOf returns the line with an index, or nil if there is none. The YAML library may count more lines than the data has.
+func lineOf(lines [][]byte, index int) []byte {
+	if index < 0 || index >= len(lines) {
+		return nil
+	}
+	return lines[index]
+}
+
 // wordPattern matches a line with only one word, which may be a key without a colon.
 var wordPattern = regexp.MustCompile(`^\s*(?:- )?([a-z][A-Za-z-]*)\s*$`)
 
@@ -65,7 +69,8 @@ func (src *source) misread(data []byte, line int) error {
 		if at := bytes.IndexByte(indentation, '\t'); at >= 0 {
 			return src.errorAt(position{i + 1, at + 1}, "", "the file is not valid YAML: found a tab as indentation; expected spaces")
 		}
-		if word := wordPattern.FindSubmatchIndex(lines[i]); word != nil && i == line-2 && word[2] < len(lines[i+1])-len(bytes.TrimLeft(lines[i+1], " -")) {
+		next := lineOf(lines, i+1)
+		if word := wordPattern.FindSubmatchIndex(lines[i]); word != nil && i == line-2 && word[2] < len(next)-len(bytes.TrimLeft(next, " -")) {
 			name := lines[i][word[2]:word[3]]
 			return src.errorAt(position{i + 1, word[2] + 1}, "", "the file is not valid YAML: found %s without a colon; expected %s:", name, name)
 		}

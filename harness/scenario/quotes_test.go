@@ -50,3 +50,35 @@ func TestUnquoted(t *testing.T) {
 		}
 	}
 }
+
+// TestMisplaced checks errors about fields in a wrong place, and about indentation. Each mistake has one line.
+func TestMisplaced(t *testing.T) {
+	const head = "name: x\nworkload:\n  - create: {kind: Deployment, name: web, replicas: 1}\n"
+	for _, test := range []struct{ text, want string }{
+		{head + "\u00a0 - scale: {kind: Deployment, name: web, replicas: 1}\n", "x.yaml:4:1: found a non-breaking space (U+00A0) as indentation, as in text from a web page; expected normal spaces"},
+		{head + "faults:\n  - watch-delay: {resource: pods}\n    delay: 1s\n", `x.yaml:6:5: faults[0]: found the fields "delay" and "watch-delay"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; write delay below watch-delay`},
+		{head + "faults:\n  - pod-churn: {}\n    delay: {a: b}\n", `x.yaml:6:5: faults[0]: found the fields "delay" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; did you mean from?`},
+		{head + "  - create: {kind: StatefulSet, name: db, replicas: 3}\n", "x.yaml:4:53: workload[1].create.replicas: a create of kind StatefulSet has no field replicas; expected only the fields kind, name, apiVersion or manifest; write it below manifest, such as manifest: {spec: {replicas: 3}}"},
+		{head + "  - create: {kind: StatefulSet, name: db}\n", "x.yaml:4:13: workload[1].create.manifest: found nothing; expected the fields of the StatefulSet, such as spec"},
+		{head + "  - create: {kind: ConfigMap, name: c, manifest: {data: {a: \"\u00a0b\"}}}\n", "<nil>"},
+	} {
+		if _, err := Parse("x.yaml", []byte(test.text)); fmt.Sprint(err) != test.want {
+			t.Errorf("%q:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}
+
+// TestLineEndings checks the positions in errors about files with other line endings than \n.
+func TestLineEndings(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"name: x # note\r\nworkload", `x.yaml:2:1: the file is not valid YAML: non-map value is specified; expected a field such as name: web`},
+		{"name: x # note\r\nworkload\r\n  - create: {}\r\n", `x.yaml:2:1: the file is not valid YAML: found workload without a colon; expected workload:`},
+		{"name: x # note\r\ndescription: *web\r\n", `x.yaml:2:14: the file is not valid YAML: found *web, which begins with *; expected quotes around the whole value, such as "*web"`},
+		{"name: x # note\r\n\tworkload: [\r\n", `x.yaml:2:1: the file is not valid YAML: found a tab as indentation; expected spaces`},
+		{"name: x # note\rworkload", `x.yaml:2:1: the file is not valid YAML: non-map value is specified; expected a field such as name: web`},
+	} {
+		if _, err := Parse("x.yaml", []byte(test.text)); fmt.Sprint(err) != test.want {
+			t.Errorf("%q:\n got %v\nwant %s", test.text, err, test.want)
+		}
+	}
+}

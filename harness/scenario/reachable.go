@@ -37,6 +37,9 @@ var subresources = map[string][]string{
 // cannot create an object that exists, or publish a Service without ports.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
+	if s.source != nil {
+		v.earlier = s.source.mistakes // report no consequences of these errors
+	}
 	if v.workload(s.Workload); len(v.errs) > 0 || s.Invalid("workload") {
 		return nil
 	}
@@ -50,12 +53,12 @@ func (s *Scenario) CheckReachable() error {
 		if fault.Name == "admission-denied" {
 			verb = "create"
 		}
-		v.selects(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
+		v.canMatch(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
 		if prefix := text("prefix"); prefix != "" { // of the names of pods
 			v.mayExist(at+".prefix", prefix, Pod, prefix+"*")
 		}
 		v.podSelector(at, fault.Params)
-		v.edits(at+".steps", fault.Params.Steps())
+		v.impossibleEdits(at+".steps", fault.Params.Steps())
 	}
 	v.circles()
 	v.served()
@@ -74,11 +77,11 @@ func (v *validator) reachable(path string, t *Trigger) {
 		switch {
 		case t.Request != nil:
 			v.subresource(path+".request.subresource", t.Request)
-			v.selects(path+".request", matcher{verb: t.Request.Verb, resource: t.Request.Resource, name: t.Request.Name, owner: t.Request.Owner})
+			v.canMatch(path+".request", matcher{verb: t.Request.Verb, resource: t.Request.Resource, name: t.Request.Name, owner: t.Request.Owner})
 		case t.Event != nil:
-			v.selects(path+".event", matcher{resource: t.Event.Resource, name: t.Event.Name, owner: t.Event.Owner})
+			v.canMatch(path+".event", matcher{resource: t.Event.Resource, name: t.Event.Name, owner: t.Event.Owner})
 		case t.State != nil:
-			v.objects(path+".state", matcher{resource: t.State.Resource, name: t.State.Name, owner: t.State.Owner})
+			v.objectsExist(path+".state", matcher{resource: t.State.Resource, name: t.State.Name, owner: t.State.Owner})
 			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
 			v.check(!known || t.State.AtLeast <= most || v.invalid(path+".state.name"), path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
 				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
@@ -109,9 +112,9 @@ func (v *validator) subresource(path string, r *RequestTrigger) {
 }
 
 // usersCreate reports whether objects may exist that no step of the workload creates. An external
-// workload (a Go program) or a create step of another user may create such objects.
+// workload (a Go program), an operator or a create step of another user may create such objects.
 func (s *Scenario) usersCreate() bool {
-	return s.ExternalWorkload != nil || len(s.userCreates()) > 0
+	return s.ExternalWorkload != nil || s.Operator != nil || len(s.userCreates()) > 0
 }
 
 // userCreates returns the create operations in the parameters of faults, such as of user-edit.
@@ -157,7 +160,9 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 // owner reports an error if no object can be the owner that a trigger or a fault names. The argument
 // owner is the text there, such as "ReplicaSet/web-*". The method checks names only for kinds whose
 // objects create pods. It also reports an error if the kind is unknown and similar to a known kind.
-func (v *validator) owner(at, owner string) {
+//
+// The method checks the name only if the argument ofWorkload is true: the owner is in the namespace of the workload.
+func (v *validator) owner(at, owner string, ofWorkload bool) {
 	kind, name, ok := strings.Cut(owner, "/")
 	if !ok || strings.ContainsAny(kind, `*?[\`) {
 		return
@@ -174,18 +179,18 @@ func (v *validator) owner(at, owner string) {
 			suggestion = "; did you mean " + name + "?"
 		}
 		builtin := slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsAllGroups(), func(version schema.GroupVersion) bool { return scheme.Scheme.Recognizes(version.WithKind(kind)) })
-		possible := builtin || !v.scenario.closed() || strings.Contains(string(v.scenario.encode()), "ownerReferences")
+		possible := builtin || !v.scenario.onlyKnownWriters() || v.scenario.setsOwner(kind)
 		v.check(suggestion == "" && possible, at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
 		return
 	}
-	if row.Role == kube.Workload {
+	if row.Role == kube.Workload && ofWorkload && !v.scenario.setsOwner(kind) {
 		v.mayExist(at, owner, Kind(kind), name)
 	}
 }
 
-// edits reports an error for each step of another user that cannot succeed. Such a step changes or
+// impossibleEdits reports an error for each step of another user that cannot succeed. Such a step changes or
 // deletes an object that cannot exist, or creates one that exists. The argument at is the path of the steps, such as "faults[0].user-edit.steps".
-func (v *validator) edits(at string, steps []Step) {
+func (v *validator) impossibleEdits(at string, steps []Step) {
 	for i := range steps {
 		target, acts := steps[i].Target()
 		if !acts || target.Kind.IsGeneric() || len(validation.IsDNS1123Label(target.Name)) > 0 {

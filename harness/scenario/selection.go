@@ -17,44 +17,48 @@ import (
 // selects all of them.
 type matcher struct{ verb, resource, namespace, name, owner string }
 
-// selects reports an error for each field of a matcher that no request or object can match. The
+// canMatch reports an error for each field of a matcher that no request or object can match. The
 // argument at is the place of the trigger or the fault.
-func (v *validator) selects(at string, s matcher) {
-	v.used(at, s.resource, s.verb)
+func (v *validator) canMatch(at string, s matcher) {
+	v.resourceUsed(at, s.resource, s.verb)
 	if CheckGlob(s.namespace) == nil {
 		v.namespace(at+".namespace", s.namespace)
 	}
-	v.objects(at, s)
+	v.objectsExist(at, s)
 }
 
-// objects reports an error if no object of the resource can have the name or the owner of a matcher.
-func (v *validator) objects(at string, s matcher) {
+// objectsExist reports an error if no object of the resource can have the name or the owner of a matcher.
+func (v *validator) objectsExist(at string, s matcher) {
+	ofWorkload := s.namespace == "" || s.namespace == workloadNamespace // other programs may create objects elsewhere
 	if CheckGlob(s.owner) == nil && CheckOwner(s.owner) == nil {
 		v.controlled(at+".owner", s.resource, s.owner)
-		v.owner(at+".owner", s.owner)
+		v.owner(at+".owner", s.owner, ofWorkload)
 	}
-	if kind, known := kube.ByResource(s.resource); known && s.name != "" && named[kind.Name] && CheckGlob(s.name) == nil {
+	if kind, known := kube.ByResource(s.resource); known && ofWorkload && s.name != "" && kindsWithKnownNames[kind.Name] && CheckGlob(s.name) == nil {
 		v.mayExist(at+".name", s.name, Kind(kind.Name), s.name)
 	}
 }
 
-// named has the kinds whose objects only the workload and its controllers create in a run.
-var named = map[string]bool{
+// kindsWithKnownNames has the kinds whose objects only the workload and its controllers create in a run.
+var kindsWithKnownNames = map[string]bool{
 	kube.Pod: true, kube.ReplicaSet: true, kube.ReplicationController: true, kube.Deployment: true, kube.Service: true,
 	kube.Endpoints: true, "StatefulSet": true, "DaemonSet": true, "Job": true, "CronJob": true,
 }
 
-// closed reports whether only the steps, the controllers of Kubernetes and the faults change objects. In other
+// onlyKnownWriters reports whether only the steps, the controllers of Kubernetes and the faults change objects. In other
 // scenarios, a Go program or an operator may also do so. The kinds of an operator may come from its subject file.
-func (s *Scenario) closed() bool {
+func (s *Scenario) onlyKnownWriters() bool {
 	return s.ExternalWorkload == nil && s.Operator == nil && !slices.ContainsFunc(append(s.creates(), s.userCreates()...), func(c *Create) bool {
 		return c.Kind.IsGeneric() && !c.kubeKind().Builtin()
 	})
 }
 
-// namespace reports an error if no namespace of the run matches a glob.
+// forOtherControllers is the advice of errors about what only an operator could do. The field makes the scenario valid.
+const forOtherControllers = "the field operator: {} for other controllers"
+
+// namespace reports an error if a namespace is a misspelled one of the run. A real cluster may have any other namespace.
 func (v *validator) namespace(at, glob string) {
-	if glob == "" || !v.scenario.closed() {
+	if glob == "" || strings.ContainsAny(glob, `*?[\`) || !v.scenario.onlyKnownWriters() {
 		return
 	}
 	known := slices.Clone(namespacesOfCluster)
@@ -63,8 +67,9 @@ func (v *validator) namespace(at, glob string) {
 			known = append(known, create.Name)
 		}
 	}
-	matches := slices.ContainsFunc(known, func(name string) bool { return mayMatch(glob, name) })
-	v.check(matches, at, "found %q, but no run has such a namespace; expected gauntlet, which is the namespace of the workload", glob)
+	suggestion := nearest.Suggestion(glob, known)
+	v.check(suggestion == "" || slices.Contains(known, glob), at, "found %q, but no run has such a namespace; expected %s, which is the namespace of the workload%s",
+		glob, workloadNamespace, suggestion)
 }
 
 // controlled reports an error if no object of the owner's kind controls objects of a resource. An
@@ -73,8 +78,7 @@ func (v *validator) controlled(at, resource, owner string) {
 	kind, name, _ := strings.Cut(owner, "/")
 	row, listed := kube.Named(kind)
 	child, known := kube.ByResource(resource)
-	if !listed || !known || !v.scenario.closed() || slices.Contains(row.Controls, child.Name) || !neverControls(row) ||
-		strings.Contains(string(v.scenario.encode()), "ownerReferences") {
+	if !listed || !known || !v.scenario.onlyKnownWriters() || slices.Contains(row.Controls, child.Name) || !controlsOnlyListedKinds(row) || v.scenario.setsOwner(kind) {
 		return
 	}
 	var between, all []string // the kinds that control the resource
@@ -96,16 +100,16 @@ func (v *validator) controlled(at, resource, owner string) {
 	}
 }
 
-// neverControls reports whether objects of a kind only control objects of the kinds in [kube.Kind.Controls].
-func neverControls(row kube.Kind) bool {
+// controlsOnlyListedKinds reports whether objects of a kind only control objects of the kinds in [kube.Kind.Controls].
+func controlsOnlyListedKinds(row kube.Kind) bool {
 	return row.Role == kube.Workload || row.Name == kube.Service || row.Name == kube.Pod
 }
 
-// used reports an error if no controller under test sends requests of a verb for a resource. Without a
+// resourceUsed reports an error if no controller under test sends requests of a verb for a resource. Without a
 // verb, the error is about any request. Every program may use resources such as nodes and configmaps.
-func (v *validator) used(at, resource, verb string) {
+func (v *validator) resourceUsed(at, resource, verb string) {
 	kind, known := kube.ByResource(resource)
-	if !known || kind.Role == kube.Other || !v.scenario.closed() || v.invalid("subject.controllers") {
+	if !known || kind.Role == kube.Other || !v.scenario.onlyKnownWriters() || v.invalid("subject.controllers") {
 		return
 	}
 	var reads, writes, creates bool
@@ -121,7 +125,7 @@ func (v *validator) used(at, resource, verb string) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	v.check(reads, at+".resource", "found %s, which no controller under test uses; expected %s, another controller in subject.controllers, or the field operator: {} for other controllers", resource, strings.Join(all, ", "))
+	v.check(reads, at+".resource", "found %s, which no controller under test uses; expected %s, another controller in subject.controllers, or %s", resource, strings.Join(all, ", "), forOtherControllers)
 	if !v.scenario.source.has(at + ".verb") {
 		at += ".resource"
 	} else {
@@ -141,7 +145,11 @@ func (v *validator) used(at, resource, verb string) {
 func (v *validator) mayExist(at, found string, kind Kind, glob string) {
 	possible, known := v.scenario.possibleNames(kind)
 	reachable := slices.ContainsFunc(slices.Concat(possible, namesOfCluster[kind]), func(p string) bool { return mayMatch(glob, p) })
-	v.check(!known || reachable, at, "found %q, but the workload has no such %s; expected %s", found, kind, expectedNames(glob, possible))
+	expected := expectedNames(glob, possible)
+	if nearest.Suggestion(glob, possible) == "" {
+		expected += ", or " + forOtherControllers
+	}
+	v.check(!known || reachable, at, "found %q, but the workload has no such %s; expected %s", found, kind, expected)
 }
 
 // namesOfCluster has the names of objects that exist in every cluster, or in many.
@@ -151,7 +159,7 @@ var namesOfCluster = map[Kind][]string{Service: {"kubernetes", "kube-dns"}, Endp
 // all names with this prefix, such as those of the pods of a ReplicaSet. The result known is false if
 // other programs may create objects, such as operators.
 func (s *Scenario) possibleNames(kind Kind) (names []string, known bool) {
-	if !s.closed() {
+	if !s.onlyKnownWriters() {
 		return nil, false
 	}
 	for _, create := range append(s.creates(), s.userCreates()...) {

@@ -27,25 +27,33 @@ workload:
 		{"a short name of a kind", "watch-skip: {resource: pods, owner: rs/web-*}",
 			`owner: found the unknown kind "rs"; expected the kind of an owner, such as ReplicaSet; did you mean ReplicaSet?`},
 		{"a kind of Kubernetes", "watch-skip: {resource: pods, owner: Secret/web}", ""},
-		{"a prefix of names", "pod-pending: {prefix: wbe}", `prefix: found "wbe", but the workload has no such Pod; expected spare-0, spare-1 or web-*`},
+		{"a prefix of names", "pod-pending: {prefix: wbe}", `prefix: found "wbe", but the workload has no such Pod; expected spare-0, spare-1 or web-*, or the field operator: {} for other controllers`},
 		{"a short prefix", "pod-pending: {prefix: w}", ""},
 		{"another owner", "watch-skip: {resource: pods, owner: ConfigMap/other}", ""},
 		{"any owner", "watch-skip: {resource: pods, owner: '*/web-*'}", ""},
 		{"the name of a Deployment", "watch-skip: {resource: deployments.apps, name: wbe}",
 			`name: found "wbe", but the workload has no such Deployment; expected web`},
 		{"a part of a name", "watch-skip: {resource: pods, name: web}",
-			`name: found "web", but the workload has no such Pod; expected spare-0, spare-1 or web-*`},
+			`name: found "web", but the workload has no such Pod; expected spare-0, spare-1 or web-*, or the field operator: {} for other controllers`},
 		{"the base of the names of pods", "watch-skip: {resource: pods, name: spare}",
 			`name: found "spare", but the workload has no such Pod; expected spare-0, spare-1 or web-*; did you mean spare-0?`},
 		{"a dot in the name of a pod", "watch-skip: {resource: pods, name: web-x.*}",
-			`name: found "web-x.*", but the workload has no such Pod; expected spare-0, spare-1 or web-*`},
+			`name: found "web-x.*", but the workload has no such Pod; expected spare-0, spare-1 or web-*, or the field operator: {} for other controllers`},
 		{"a glob", "watch-skip: {resource: pods, name: 'w?b-[a-f]*'}", ""},
 		{"a name of an event", "watch-skip: {resource: events, name: web.*}", ""},
 		{"a Service of the cluster", "watch-skip: {resource: services, name: kubernetes}", ""},
 		{"the Endpoints of a Service", "api-error: {verb: update, resource: endpoints, code: 500, name: site}", ""},
 		{"another namespace", "api-error: {verb: create, resource: pods, code: 500, namespace: defaultt}",
-			`namespace: found "defaultt", but no run has such a namespace; expected gauntlet, which is the namespace of the workload`},
+			`namespace: found "defaultt", but no run has such a namespace; expected gauntlet, which is the namespace of the workload; did you mean default?`},
 		{"a namespace of the cluster", "api-error: {verb: create, resource: pods, code: 500, namespace: kube-*}", ""},
+		{"a namespace of the program", "api-error: {verb: create, resource: pods, code: 500, namespace: local-path-storage}", ""},
+		{"a pod of the cluster", "watch-skip: {resource: pods, name: x}\n  - api-error: {verb: create, resource: pods, code: 500, namespace: kube-system, name: coredns, owner: ReplicaSet/coredns-1}",
+			`name: found "x", but the workload has no such Pod; expected spare-0, spare-1 or web-*, or the field operator: {} for other controllers`},
+		{"a name in the namespace of the workload", "api-error: {verb: create, resource: pods, code: 500, namespace: gauntlet, name: coredns}",
+			`name: found "coredns", but the workload has no such Pod; expected spare-0, spare-1 or web-*, or the field operator: {} for other controllers`},
+		{"an owner in a patch", "watch-skip: {resource: pods, owner: Deployment/ghost}\n  - user-edit: {steps: [{patch: {kind: Pod, name: spare, merge: {metadata: {ownerReferences: [{kind: Deployment, name: ghost}]}}}}]}", ""},
+		{"another kind than the owner in a patch", "watch-skip: {resource: pods, owner: Deployment/web}\n  - user-edit: {steps: [{patch: {kind: Pod, name: spare, merge: {metadata: {ownerReferences: [{kind: Service, name: ghost}]}}}}]}",
+			`owner: found "Deployment/web", but a Deployment does not own pods itself; expected ReplicaSet/web-*`},
 		{"a selector", "pod-churn: {action: delete, selector: app=wbe}",
 			`selector: found "app=wbe", but no pod of the workload has the label app=wbe; expected app=spare or app=web; did you mean app=web?`},
 		{"a selector of several values", "pod-churn: {action: delete, selector: 'app in (web, wbe), tier!=back'}", ""},
@@ -92,6 +100,8 @@ faults:
   - watch-skip: {resource: pods, name: db-0, owner: StatefulSet/db}
   - api-error: {verb: create, resource: statefulsets.apps, code: 500, namespace: other}
   - pod-churn: {action: delete, selector: app=db}
+  - pod-churn: {action: delete}
+    when: {state: {resource: deployments.apps, name: other}}
 `
 	s, err := Parse("x.yaml", []byte(text))
 	if err != nil {
@@ -99,6 +109,45 @@ faults:
 	}
 	if err := s.CheckReachable(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnknownController checks that only the name of the controller is wrong, and not the faults about its objects.
+func TestUnknownController(t *testing.T) {
+	const text = "name: x\nsubject: {controllers: [deploymet]}\nworkload:\n  - create: {kind: Deployment, name: web, replicas: 1}\nfaults:\n" +
+		"  - api-error: {verb: create, resource: pods, code: 500}\n  - api-error: {verb: create, resource: replicasets.apps, code: 500}\n"
+	const want = `x.yaml:2:25: subject.controllers[0]: found "deploymet"; expected `
+	_, err := Parse("x.yaml", []byte(text), (*Scenario).CheckReachable)
+	if got := fmt.Sprint(err); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+		t.Errorf("error\n got %s\nwant one line: %s…", got, want)
+	}
+}
+
+// TestWordsInTexts checks that a word in a text does not switch off a check. A ConfigMap may have any text.
+func TestWordsInTexts(t *testing.T) {
+	const workload = "name: x\nworkload:\n  - create: {kind: Deployment, name: web, replicas: 1}\n    await: {until: UNTIL}\n" +
+		"  - create: {kind: Service, name: site, selector: {app: other}}\n    await: {until: served, within: 10s}\n"
+	edit := func(step string) string { return "faults:\n  - user-edit: {steps: [{" + step + "}]}\n" }
+	words := edit("create: {kind: ConfigMap, name: c, manifest: {data: {a: 'selector ports status: readinessGates ownerReferences'}}}")
+	for _, test := range []struct{ name, until, faults, want string }{
+		{"no faults", "scaled", "", "unserved"},
+		{"only words", "scaled", words, "unserved"},
+		{"words and a condition", "condition=Approved", words, "condition"},
+		{"another selector", "scaled", edit("select: {kind: Service, name: site, selector: {app: web}}"), ""},
+		{"a patch of the Service", "scaled", edit("patch: {kind: Service, name: site, merge: {spec: {selector: {app: web}}}}"), ""},
+		{"a patch of another Service", "scaled", edit("patch: {kind: Service, name: kubernetes, merge: {spec: {selector: {app: web}}}}"), "unserved"},
+		{"a status", "condition=Approved", edit("patch: {kind: Deployment, name: web, status: {conditions: []}}"), "unserved"},
+		{"a readiness gate", "condition=Approved", edit("patch: {kind: Deployment, name: web, merge: {spec: {template: {spec: {readinessGates: []}}}}}"), "unserved"},
+	} {
+		s, err := Parse("x.yaml", []byte(strings.Replace(workload, "UNTIL", test.until, 1)+test.faults))
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		texts := map[string]string{"unserved": "found served, but Service site never has addresses", "condition": "which a Deployment never has"}
+		got := fmt.Sprint(s.CheckReachable())
+		if want := texts[test.want]; (test.want == "") != (got == "<nil>") || !strings.Contains(got, want) {
+			t.Errorf("%s: error %s; want %s", test.name, got, want)
+		}
 	}
 }
 

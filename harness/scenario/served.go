@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -16,13 +14,9 @@ type service struct {
 }
 
 // served reports an error for each await until a Service is served, if the Service never has addresses. There is none
-// if another user may change a selector.
+// about a Service that another user may change.
 func (v *validator) served() {
-	if slices.ContainsFunc(v.scenario.Faults, func(f Fault) bool {
-		return len(f.Params.Steps()) > 0 && strings.Contains(inline(f.Params.encodeNode()), "selector")
-	}) {
-		return
-	}
+	edited := v.scenario.editedServices()
 	services := map[string]*service{}
 	for i := range v.scenario.Workload {
 		step := &v.scenario.Workload[i]
@@ -48,7 +42,7 @@ func (v *validator) served() {
 			}
 		}
 		await := step.Await
-		if await == nil || await.Kind != Service || await.Until != Served {
+		if await == nil || await.Kind != Service || await.Until != Served || edited[await.Name] {
 			continue
 		}
 		pods := v.scenario.podLabels(v.scenario.Workload[:i+1])

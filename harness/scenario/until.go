@@ -159,7 +159,7 @@ func (v *validator) until(path string, await *Await) {
 	oneOf(v, path, await.Until, known...)
 }
 
-// untilAdvice has the conditions that other words for them mean.
+// untilAdvice has the condition that users mean by a word that is no condition, such as gone for deleted.
 var untilAdvice = map[string]Until{
 	"deleted": Gone, "delete": Gone, "absent": Gone, "removed": Gone, "terminated": Gone, "running": Ready, "healthy": Ready, "done": Complete, "finished": Complete,
 	"rolledout": Complete, "updated": Complete, "settled": Quiet, "idle": Quiet, "stable": Quiet, "endpoints": Served, "ready": Served,

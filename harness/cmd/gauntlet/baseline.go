@@ -78,7 +78,7 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if err != nil {
 		return exitPass, err
 	}
-	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr())
+	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr(), f.run.subject)
 	if err != nil {
 		return exitPass, err
 	}

@@ -81,6 +81,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	}
 	var bySubject [][]run.Options
 	for _, subject := range f.subjects {
+		f.runs.subject = subject // for load
 		scenarios, err := load()
 		if err != nil {
 			return nil, err

@@ -157,7 +157,9 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 			return nil, err
 		}
 		for side, name := range f.subjects {
-			scenarios, err := f.runs.loadScenarios(cmd.Context(), names, warnings)
+			flags := f.runs
+			flags.subject, flags.seed = name, 0 // the field Seed of each scenario has the seed
+			scenarios, err := flags.loadScenarios(cmd.Context(), names, warnings)
 			warnings = io.Discard // all other calls load the same scenarios and would repeat the warnings
 			if err != nil {
 				return nil, err
@@ -165,8 +167,6 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 			for _, s := range scenarios {
 				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
 			}
-			flags := f.runs
-			flags.subject, flags.seed = name, 0 // the field Seed of each scenario already has the seed
 			if both[side], err = flags.options(cmd, scenarios); err != nil {
 				return nil, err
 			}

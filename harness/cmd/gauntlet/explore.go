@@ -172,7 +172,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	if err := checkSubject("subject", f.runs.subject); err != nil {
 		return explore.Options{}, err
 	}
-	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr())
+	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr(), f.runs.subject)
 	if err != nil {
 		return explore.Options{}, err
 	}

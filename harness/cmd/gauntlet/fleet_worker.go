@@ -222,7 +222,7 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 		return first(flags.attemptsOfSeed(cmd, f.generated, u.Seed))
 	}
 	return first(flags.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
-		s, err := loadScenario(cmd.Context(), f.campaign.Scenario, cmd.ErrOrStderr())
+		s, err := loadScenario(cmd.Context(), f.campaign.Scenario, cmd.ErrOrStderr(), flags.subjects...)
 		return []*scenario.Scenario{s}, err
 	}, u.Seed))
 }

@@ -160,7 +160,7 @@ func TestInterruptedInput(t *testing.T) {
 	in, out := io.Pipe() // nobody writes to it
 	defer out.Close()
 	cancel()
-	_, err := (&runFlags{stdin: &interruptibleReader{ctx, in}}).readScenario(ctx, "-", io.Discard)
+	_, err := (&runFlags{stdin: &interruptibleReader{ctx, in}}).readScenario(io.Discard)
 	var unfinished *unfinishedError
 	if !errors.As(err, &unfinished) {
 		t.Errorf("error %v, want one of an interrupt", err)

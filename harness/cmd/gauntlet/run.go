@@ -510,11 +510,13 @@ func (f *runFlags) loadScenarios(ctx context.Context, names []string, warnings i
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {
-		load := loadScenario
+		var s *scenario.Scenario
+		var err error
 		if name == standardInput && f.stdin != nil {
-			load = f.readScenario
+			s, err = f.readScenario(warnings)
+		} else {
+			s, err = loadScenario(ctx, name, warnings, f.subject)
 		}
-		s, err := load(ctx, name, warnings)
 		if err != nil {
 			return nil, err
 		}
@@ -529,12 +531,12 @@ const standardInput = "-"
 
 // loadScenario returns the built-in scenario with the given name. If there is no such scenario, it
 // reads the YAML file with the name as its path. It prints a warning for each old name that the
-// scenario uses.
-func loadScenario(ctx context.Context, name string, warnings io.Writer) (*scenario.Scenario, error) {
+// scenario uses. The argument subjects has the values of --subject with which the scenario may run.
+func loadScenario(ctx context.Context, name string, warnings io.Writer, subjects ...string) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
 	if !ok {
-		s, err = orInterrupted(ctx, func() (*scenario.Scenario, error) { return scenario.Load(name, run.ValidateBeforeStart) })
+		s, err = orInterrupted(ctx, func() (*scenario.Scenario, error) { return scenario.Load(name, validatorFor(subjects...)) })
 	}
 	if err == nil {
 		printWarnings(s, warnings)
@@ -543,6 +545,15 @@ func loadScenario(ctx context.Context, name string, warnings io.Writer) (*scenar
 		return nil, noScenario(name)
 	}
 	return s, err
+}
+
+// validatorFor returns the function that validates a scenario for some values of --subject. The controllers of a
+// subject file are not known yet. Therefore setOperators later checks what the scenario can reach.
+func validatorFor(subjects ...string) func(*scenario.Scenario) error {
+	if slices.ContainsFunc(subjects, isSubjectFile) {
+		return run.Validate
+	}
+	return run.ValidateBeforeStart
 }
 
 // printWarnings prints the warnings of a scenario, such as a warning for each old name that the

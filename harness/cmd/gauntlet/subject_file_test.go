@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,36 @@ workload: [create: {kind: Widget, apiVersion: example.com/v1, name: one, manifes
 	const wantErr = "scenario burst: found no object that the controllers of the subject file reconcile; name the file of a scenario that creates a Widget"
 	if err := setOperator(builtIn, operator); err == nil || !strings.HasPrefix(err.Error(), wantErr) {
 		t.Errorf("a built-in scenario: error %v, want %s", err, wantErr)
+	}
+}
+
+// TestReachableByOperator checks scenarios with what only an operator does. With a subject file, it is valid. The controllers
+// of the file then decide, and not those of Kubernetes.
+func TestReachableByOperator(t *testing.T) {
+	const text = `name: x
+workload:
+  - create: {kind: Deployment, name: web, replicas: 1}
+  - await: {kind: Deployment, name: web, until: condition=Reloaded}
+faults:
+  - api-error: {verb: create, resource: statefulsets.apps, code: 500}
+  - api-error: {verb: create, resource: pods, namespace: gauntlets, code: 500}
+  - api-error: {verb: create, resource: pods, name: "rel-*", code: 500}
+`
+	o := &scenario.Operator{Controllers: []scenario.ExternalController{{Name: "reloader", Kind: "Deployment", Watches: []string{"Deployment"}}}}
+	for _, test := range []struct {
+		subject string
+		errors  int // the number of lines that advise the field operator: {}
+	}{{"ours", 3}, {"exec:/bin/x", 3}, {"my.yaml", 0}} {
+		s, err := scenario.Parse("x.yaml", []byte(text), validatorFor(test.subject))
+		if got := strings.Count(fmt.Sprint(err), "the field operator: {} for other controllers"); got != test.errors {
+			t.Errorf("subject %s: %d errors, want %d: %v", test.subject, got, test.errors, err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := setOperator(s, o); err != nil {
+			t.Errorf("subject %s: %v", test.subject, err)
+		}
 	}
 }
 

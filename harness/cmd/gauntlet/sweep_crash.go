@@ -87,7 +87,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if err := f.checkSubjects(); err != nil {
 		return exitPass, err
 	}
-	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr())
+	s, err := loadScenario(cmd.Context(), name, cmd.ErrOrStderr(), f.subjects...)
 	if err != nil {
 		return exitPass, err
 	}

@@ -123,7 +123,7 @@ func (f *runFlags) supportedBy(s *scenario.Scenario) string {
 
 // readScenario returns the scenario that it reads from standard input. It prints a warning for
 // each old name in the scenario.
-func (f *runFlags) readScenario(_ context.Context, _ string, warnings io.Writer) (*scenario.Scenario, error) {
+func (f *runFlags) readScenario(warnings io.Writer) (*scenario.Scenario, error) {
 	data, err := io.ReadAll(io.LimitReader(f.stdin, scenario.SizeLimit+1))
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w; expected a scenario in YAML", inputfile.Reason(err))
@@ -139,7 +139,7 @@ func (f *runFlags) readScenario(_ context.Context, _ string, warnings io.Writer)
 	if len(data) > scenario.SizeLimit {
 		return nil, fmt.Errorf("standard input: found more than %[1]d bytes; expected at most %[1]d bytes", scenario.SizeLimit)
 	}
-	s, err := scenario.Parse("standard input", data, run.ValidateBeforeStart)
+	s, err := scenario.Parse("standard input", data, validatorFor(f.subject))
 	if err == nil {
 		printWarnings(s, warnings)
 	}
