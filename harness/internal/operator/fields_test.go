@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // manifestOf returns the manifest of an object that is named a.
@@ -171,5 +172,20 @@ func TestUnmatchedTargets(t *testing.T) {
 	}
 	if !slices.Equal(objects[0].notes, want) {
 		t.Errorf("notes\n got %q\nwant %q", objects[0].notes, want)
+	}
+}
+
+// TestLargeManifest checks that readManifests reads a file with many documents in seconds.
+func TestLargeManifest(t *testing.T) {
+	const documents = 1500
+	text := manifestOf("v1", "ConfigMap", "data: {text: "+strings.Repeat("x", 1500)+"}") + "---\n"
+	path := write(t, t.TempDir(), "m.yaml", strings.Repeat(text, documents))
+	start := time.Now()
+	objects, err := readManifests("", path)
+	if err != nil || len(objects) != documents {
+		t.Fatalf("found %d objects, error %v; want %d", len(objects), err, documents)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("readManifests took %s", took)
 	}
 }
