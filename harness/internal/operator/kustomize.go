@@ -50,8 +50,9 @@ func kustomize(dir string) ([]manifest, error) {
 	return objects, nil
 }
 
-// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a patch. It visits also the kustomizations in the field resources, except the
-// directories in seen.
+// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
+// patch. The function also visits the kustomizations in the fields resources and components, except the directories in
+// seen.
 func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []string {
 	file, kustomization := readKustomization(dir)
 	if file == "" || seen[dir] {
@@ -59,37 +60,53 @@ func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []st
 	}
 	seen[dir] = true
 	var notes []string
-	for i, patch := range slices.Concat(kustomization.Patches, kustomization.PatchesJson6902) { //nolint:staticcheck // users still have the deprecated field
-		text := patch.Patch
-		if patch.Path != "" {
-			content, _ := os.ReadFile(within(dir, patch.Path))
-			text = string(content)
-		}
-		target := patch.Target
-		if target == nil || target.LabelSelector != "" || target.AnnotationSelector != "" || strings.Contains(text, "$patch: delete") {
-			continue
-		}
-		var kinds, names []string
-		matches := slices.ContainsFunc(objects, func(o manifest) bool {
-			kinds = append(kinds, o.GetKind())
-			if !matchesAll(target.Kind, o.GetKind()) {
-				return false
+	for _, list := range []struct {
+		name    string
+		patches []types.Patch
+	}{
+		{"patches", kustomization.Patches},
+		{"patchesJson6902", kustomization.PatchesJson6902}, //nolint:staticcheck // users still have the deprecated field
+	} {
+		for i, patch := range list.patches {
+			if reason := unmatchedTarget(dir, patch, objects); reason != "" {
+				notes = append(notes, fmt.Sprintf("%s: %s[%d].target.%s", file, list.name, i, reason))
 			}
-			names = append(names, o.GetName())
-			return matchesPart(target.Name, o.GetName())
-		})
-		switch at := fmt.Sprintf("%s: patches[%d].target", file, i); {
-		case matches:
-		case len(names) == 0:
-			notes = append(notes, fmt.Sprintf("%s.kind: found %q, so that kustomize ignores the patch; expected the kind of a resource%s", at, target.Kind, nearest.Suggestion(target.Kind, kinds)))
-		default:
-			notes = append(notes, fmt.Sprintf("%s.name: found %q, so that kustomize ignores the patch; expected the name of a resource%s", at, target.Name, nearest.Suggestion(target.Name, names)))
 		}
 	}
 	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components) {
 		notes = append(notes, unmatchedTargets(within(dir, resource), objects, seen)...)
 	}
 	return notes
+}
+
+// unmatchedTarget returns a text about the field of a target for which a patch matches none of the objects. The text is
+// empty if the patch matches one, or deletes objects, which are then missing.
+func unmatchedTarget(dir string, patch types.Patch, objects []manifest) string {
+	text := patch.Patch
+	if patch.Path != "" {
+		content, _ := os.ReadFile(within(dir, patch.Path))
+		text = string(content)
+	}
+	target := patch.Target
+	if target == nil || target.LabelSelector != "" || target.AnnotationSelector != "" || strings.Contains(text, "$patch: delete") {
+		return ""
+	}
+	var kinds, names []string
+	for _, o := range objects {
+		kinds = append(kinds, o.GetKind())
+		if !matchesAll(target.Kind, o.GetKind()) {
+			continue
+		}
+		if matchesPart(target.Name, o.GetName()) {
+			return ""
+		}
+		names = append(names, o.GetName())
+	}
+	field, value, known := "name", target.Name, names
+	if len(names) == 0 {
+		field, value, known = "kind", target.Kind, kinds
+	}
+	return fmt.Sprintf("%s: found %q, so that kustomize ignores the patch; expected the %s of a resource%s", field, value, field, nearest.Suggestion(value, known))
 }
 
 // readKustomization returns the path and the content of the kustomization in a directory. The path is empty if there
