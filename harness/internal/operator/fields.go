@@ -87,7 +87,7 @@ func checkValues(at string, v reflect.Value, checks map[reflect.Type]typeCheck) 
 }
 
 // maybeNegative has the fields of built-in objects that may have a negative number.
-var maybeNegative = []string{"value", "priority", "tolerationSeconds"}
+var maybeNegative = []string{"value", "priority", "tolerationSeconds", "terminationGracePeriodSeconds"}
 
 // checkStruct calls [checkValues] for the fields of a struct. It leaves out the status, which the API server
 // ignores.

@@ -26,14 +26,8 @@ func TestBuiltinManifests(t *testing.T) {
 		{"ClusterRole", "rules: [{resources: [pods], verbs: [get]}]", "rules[0].apiGroups: found nothing; expected at least one group such as apps"},
 		{"ClusterRole", "rules: [{apiGroups: [''], verbs: [get]}]", "rules[0].resources: found nothing; expected at least one resource such as pods"},
 		{"Role", "rules: [{apiGroups: [''], resources: [pods]}]", "rules[0].verbs: found nothing; expected at least one verb"},
-		{"Role", "rules: [{apiGroups: [''], resources: [pods], verbs: [get, wacth]}]", `rules[0].verbs[1]: found "wacth"; expected a verb such as get, list, watch, create, update, patch, delete or deletecollection; did you mean watch?`},
-		{"Role", "rules: [{apiGroups: [''], resources: [pods], verbs: [lists]}]", "did you mean list?"},
 		{"Role", "rules: [{apiGroups: [policy], resources: [podsecuritypolicies], verbs: [use, deletecollection, '*']}]", ""},
-		{"Role", "rules: [{apiGroups: [apps], resources: [deployment], verbs: [get]}]", `rules[0].resources[0]: found "deployment"; expected a resource of the apiGroups in lower case and plural; did you mean deployments?`},
-		{"Role", "rules: [{apiGroups: [''], resources: [deployments], verbs: [get]}]", `rules[0].resources[0]: found "deployments"; expected a resource of the apiGroups; the group of deployments is "apps"`},
 		{"Role", "rules: [{apiGroups: ['', apps, extensions], resources: [deployments, pods/log, events], verbs: [get]}]", ""},
-		{"Role", "rules: [{apiGroups: [apps/v1], resources: [deployments], verbs: [get]}]", `rules[0].apiGroups[0]: found "apps/v1"; expected a group without the version v1: "apps"`},
-		{"Role", "rules: [{apiGroups: [core], resources: [pods], verbs: [get]}]", `rules[0].apiGroups[0]: found "core"; expected "", which is the group of kinds such as Pod`},
 		{"Role", "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]", "rules[0].nonResourceURLs: found URLs in a Role; expected a ClusterRole for them"},
 		{"ClusterRole", "rules: [{nonResourceURLs: [/metrics], verbs: [get, watch]}]", ""},
 		{"ClusterRoleBinding", "roleRef: {kind: Role, name: x}", `roleRef.kind: found "Role"; expected ClusterRole`},
@@ -59,6 +53,8 @@ func TestBuiltinManifests(t *testing.T) {
 		{"PersistentVolumeClaim", "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10G}}}", ""},
 		{"PersistentVolumeClaim", "spec: {resources: {requests: {storage: 1Gi}}}", "spec.accessModes: found nothing; expected at least one of ReadWriteOnce"},
 		{"PersistentVolumeClaim", "spec: {accessModes: [readWriteOnce], resources: {requests: {storage: 1Gi}}}", `spec.accessModes[0]: found "readWriteOnce"; expected ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod; did you mean ReadWriteOnce?`},
+		{"DaemonSet", containerWith("volumeMounts: [{name: v}]"), `volumeMounts[0].name: found "v"; expected the name of one of the volumes`},
+		{"DaemonSet", podsOf("{volumes: [{name: v}], containers: [{name: m, image: i, volumeMounts: [{name: v}]}]}"), "volumeMounts[0].mountPath: found nothing; expected a path"},
 		{"Deployment", podsOf("{containers: []}"), "spec.template.spec.containers: found no container; expected at least one"},
 		{"Deployment", podsOf("{containers: [" + container + ", " + container + "]}"), `spec.template.spec.containers[1].name: found "m" twice; expected each name once`},
 		{"Deployment", podsOf("{containers: [{name: M, image: i}]}"), `spec.template.spec.containers[0].name: found "M"; expected a DNS label`},
@@ -137,12 +133,31 @@ func TestSchedule(t *testing.T) {
 
 // TestIncomplete checks the mistakes of manifests that do not change a run.
 func TestIncomplete(t *testing.T) {
+	role := func(rule string) string {
+		return manifestOf("rbac.authorization.k8s.io/v1", "ClusterRole", "rules: ["+rule+"]")
+	}
 	for _, test := range []struct{ manifest, want string }{
 		{manifestOf("apps/v1", "Deployment", podsOf("{containers: [{name: m}]}")), "spec.template.spec.containers[0].image: found nothing; expected the image of the container; a run does not need"},
 		{manifestOf("apps/v1", "Deployment", "spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: m, image: i}]}}}"), "spec.selector: found nothing; expected labels of the template such as {matchLabels: {a: b}}"},
 		{manifestOf("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "roleRef: {kind: ClusterRole, name: x}\nsubjects: [{kind: ServiceAccount, name: x}]"), "subjects[0].namespace: found nothing; expected the namespace of the ServiceAccount x"},
 		{manifestOf("networking.k8s.io/v1", "NetworkPolicy", "spec: {podSelector: {zone: b}}"), "unknown field spec.podSelector.zone; API servers of the version of this program ignore the field"},
 		{manifestOf("apps/v1", "Deployment", podsOf("{containers: [{name: m, image: i}]}")), ""},
+		{role("{apiGroups: [''], resources: [pods], verbs: [get, wacth]}"), `rules[0].verbs[1]: found "wacth"; expected a verb such as get, list, watch, create, update, patch, delete or deletecollection; did you mean watch?`},
+		{role("{apiGroups: [''], resources: [pods], verbs: [lists]}"), "did you mean list?"},
+		{role("{apiGroups: [apps], resources: [deployment], verbs: [get]}"), `rules[0].resources[0]: found "deployment"; expected a resource of the apiGroups in lower case and plural; did you mean deployments?`},
+		{role("{apiGroups: [''], resources: [deployments], verbs: [get]}"), `rules[0].resources[0]: found "deployments"; expected a resource of the apiGroups; the group of deployments is "apps"`},
+		{role("{apiGroups: [apps/v1], resources: [deployments], verbs: [get]}"), `rules[0].apiGroups[0]: found "apps/v1"; expected a group without the version v1: "apps"`},
+		{role("{apiGroups: [core], resources: [pods], verbs: [get]}"), `rules[0].apiGroups[0]: found "core"; expected "", which is the group of kinds such as Pod`},
+		{role("{apiGroups: [''], resources: [pods, deployments], verbs: [get]}"), `rules[0].resources[1]: found "deployments"`},
+		{role("{apiGroups: [batch], resources: [cronjob, cronjobs, jobs], verbs: [get]}"), "did you mean cronjobs?; API servers accept this value, but it permits nothing"},
+		{role("{apiGroups: [widgets], resources: [widgets], verbs: [get]}"), `rules[0].apiGroups[0]: found "widgets"; expected a group such as apps or example.com`},
+		{role("{apiGroups: [''], resources: [pods], verbs: [GET]}"), "did you mean get?"},
+		{role("{apiGroups: [policy], resources: [podsecuritypolicies], verbs: [use]}"), ""},
+		{role("{nonResourceURLs: [metrics], verbs: [get]}"), `rules[0].nonResourceURLs[0]: found "metrics"; expected a path that begins with /, or *`},
+		{role("{nonResourceURLs: [/metrics, '*'], verbs: [get]}"), ""},
+		{manifestOf("apps/v1", "DaemonSet", podsOf("{nodeSelectors: {a: b}, containers: [{name: m, image: i}]}")), "unknown field spec.template.spec.nodeSelectors; did you mean nodeSelector?; API servers"},
+		{manifestOf("v1", "Service", "spec: {Type: ClusterIP, ports: [{port: 80}]}"), "unknown field spec.Type; did you mean type?; API servers"},
+		{manifestOf("apps/v1", "DaemonSet", podsOf(`{terminationGracePeriodSeconds: -1, volumes: [{name: v}], containers: [{name: m, image: i, volumeMounts: [{name: v, mountPath: 'C:\csi'}]}]}`)), ""},
 	} {
 		objects, err := readManifests(t.TempDir(), write(t, t.TempDir(), "m.yaml", test.manifest))
 		if err != nil {
@@ -161,13 +176,14 @@ func TestUnmatchedTargets(t *testing.T) {
 	write(t, dir, "base/kustomization.yaml", "resources: [widgets.yaml]\npatches: [{target: {kind: CustomResourceDefinitin}, patch: '- {op: remove, path: /spec}'}]\n")
 	write(t, dir, "base/widgets.yaml", widgets)
 	const remove = "patch: '- {op: add, path: /metadata/labels, value: {a: b}}'"
-	write(t, dir, "kustomization.yaml", "resources: [base]\npatches:\n- {target: {kind: CustomResourceDefinition, name: 'widgetry.*'}, "+remove+"}\n- {target: {kind: CustomResourceDefinition, name: wdgetry.example.com}, "+remove+"}\n- {target: {kind: Pod, labelSelector: a=b}, "+remove+"}\n")
+	write(t, dir, "kustomization.yaml", "resources: [base]\npatches:\n- {target: {kind: CustomResourceDefinition, name: 'widgetry.*'}, "+remove+"}\n- {target: {kind: CustomResourceDefinition, name: wdgetry.example.com}, "+remove+"}\n- {target: {kind: Pod, labelSelector: a=b}, "+remove+"}\npatchesJson6902:\n- {target: {version: v1, kind: CustomResourceDefinition, name: widgetries}, "+remove+"}\n")
 	objects, err := readManifests(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		dir + `/kustomization.yaml: patches[1].target.name: found "wdgetry.example.com", so that kustomize ignores the patch; expected the name of a resource; did you mean widgetry.example.com?`,
+		dir + `/kustomization.yaml: patchesJson6902[0].target.name: found "widgetries", so that kustomize ignores the patch; expected the name of a resource`,
 		dir + `/base/kustomization.yaml: patches[0].target.kind: found "CustomResourceDefinitin", so that kustomize ignores the patch; expected the kind of a resource; did you mean CustomResourceDefinition?`,
 	}
 	if !slices.Equal(objects[0].notes, want) {

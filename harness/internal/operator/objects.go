@@ -81,7 +81,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
 		}
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
-			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
+			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v; API servers accept this value, but it permits nothing", o.place, o.GetKind(), o.GetName(), err))
 		}
 	}
 	return sorted, nil

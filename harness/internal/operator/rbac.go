@@ -24,21 +24,33 @@ var resourceVerbs = []string{
 // them.
 var methodVerbs = []string{"get", "post", "put", "patch", "delete", "head", "options", rbacv1.VerbAll, "list", "watch", "create", "update"}
 
-// checkRule returns an error about a rule of a role. The API server accepts misspelled verbs and resources, but
-// they permit nothing.
+// checkRule returns an error about a rule of a role that the API server refuses.
 func checkRule(at string, rule *rbacv1.PolicyRule) error {
-	verbs := resourceVerbs
 	switch forURLs := len(rule.NonResourceURLs) > 0; {
 	case len(rule.Verbs) == 0:
 		return wrong(at+".verbs", nil, "at least one verb such as get")
 	case forURLs && len(rule.APIGroups)+len(rule.Resources) > 0:
 		return fmt.Errorf("%s: found resources and nonResourceURLs; expected one of them in a rule", at)
 	case forURLs:
-		verbs = methodVerbs
 	case len(rule.APIGroups) == 0:
 		return wrong(at+".apiGroups", nil, `at least one group such as apps, or "" for the kinds of the version v1`)
 	case len(rule.Resources) == 0:
 		return wrong(at+".resources", nil, "at least one resource such as pods, or nonResourceURLs")
+	}
+	return nil
+}
+
+// checkRuleNames returns an error about a misspelled name in a rule of a role. The API server accepts such a rule, but
+// the name permits nothing.
+func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
+	verbs := resourceVerbs
+	if len(rule.NonResourceURLs) > 0 {
+		verbs = methodVerbs
+	}
+	for i, url := range rule.NonResourceURLs {
+		if url != rbacv1.NonResourceAll && !strings.HasPrefix(url, "/") {
+			return wrong(fmt.Sprintf("%s.nonResourceURLs[%d]", at, i), url, "a path that begins with /, or *")
+		}
 	}
 	for i, verb := range rule.Verbs {
 		if verb == "" {
@@ -76,7 +88,8 @@ func checkGroup(at, group string) error {
 	return nil
 }
 
-// checkResourceNames returns an error about a misspelled resource of a rule, if all its groups are built in.
+// checkResourceNames returns an error about a misspelled resource of a rule, if all its groups are built in. It knows
+// also resources that only older API servers serve.
 func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
 	var known []string
 	for _, group := range rule.APIGroups {
@@ -104,7 +117,7 @@ func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
 			_, ok := kube.BuiltinByResource(group, name)
 			return ok
 		})
-		if builtin {
+		if builtin || slices.Contains(known, name) {
 			continue
 		}
 		at := fmt.Sprintf("%s.resources[%d]", at, i)

@@ -49,7 +49,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 }
 
 // validate returns an error about a field of an object. It accepts each object of a group or version that
-// gauntlet does not know. In an object that a run does not create, unknown fields may be newer than this client.
+// gauntlet does not know. In an object that a run does not create, it accepts unknown fields.
 func validate(o *unstructured.Unstructured) error {
 	if isDefinition(o) {
 		return checkDefinition(o)
@@ -58,7 +58,7 @@ func validate(o *unstructured.Unstructured) error {
 	if err != nil {
 		return nil
 	}
-	unknownFields := checkSimilarFields
+	unknownFields := func(*unstructured.Unstructured, any) error { return nil }
 	if slices.Contains(installed, o.GetKind()) {
 		unknownFields = checkFields
 	}
@@ -81,7 +81,7 @@ func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
 }
 
 // incomplete returns an error about a mistake that does not change a run. The object lacks a value that the API server
-// needs, or has an unknown field that the API server ignores.
+// needs, or has a name or a field that the API server accepts, but that has no effect.
 func incomplete(o *unstructured.Unstructured) error {
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil || decode(withoutBundles(o), typed) != nil {
@@ -89,6 +89,9 @@ func incomplete(o *unstructured.Unstructured) error {
 	}
 	if err := checkValues("", reflect.ValueOf(typed), incompleteChecks); err != nil {
 		return fmt.Errorf("%w; a run does not need this value, but API servers refuse the object without it", withUnknown(err, o, typed))
+	}
+	if err := checkValues("", reflect.ValueOf(typed), permissionChecks); err != nil {
+		return fmt.Errorf("%w; API servers accept this value, but it permits nothing", err)
 	}
 	if err := checkFields(o, typed); err != nil {
 		return fmt.Errorf("%w; API servers of the version of this program ignore the field", err)
