@@ -81,6 +81,9 @@ func TestBuiltinManifests(t *testing.T) {
 		{"Ingress", "spec: {rules: [{http: {paths: [{path: /, backend: {service: {name: a, port: {number: 80}}}}]}}]}", "spec.rules[0].http.paths[0].pathType: found nothing; expected Exact, Prefix or ImplementationSpecific"},
 		{"Ingress", "spec: {rules: [{host: 'http://a.b'}]}", `spec.rules[0].host: found "http://a.b"; expected a domain`},
 		{"Ingress", "spec: {defaultBackend: {serviceName: a}}", "spec.defaultBackend: found nothing; expected service or resource (unknown field spec.defaultBackend.serviceName"},
+		{"NetworkPolicy", "spec: {podSelector: {matchExpressions: [{key: a, operator: In, values: [b, c d]}]}}", `spec.podSelector.matchExpressions[0].values[1]: found "c d"; expected the value of a label`},
+		{"NetworkPolicy", "spec: {podSelector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}", `spec.podSelector.matchExpressions[0].operator: found "in"; expected In, NotIn, Exists or DoesNotExist; did you mean In?`},
+		{"NetworkPolicy", "spec: {podSelector: {matchLabels: {a: b}, matchExpressions: [{key: a/b, operator: Exists}, {key: c, operator: NotIn, values: ['']}]}}", ""},
 		{"NetworkPolicy", "spec: {podSelector: {}, policyTypes: [ingress]}", `spec.policyTypes[0]: found "ingress"; expected Ingress or Egress; did you mean Ingress?`},
 		{"NetworkPolicy", "spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0}}]}]}", `spec.ingress[0].from[0].ipBlock.cidr: found "10.0.0.0"; expected a range of addresses`},
 		{"ConfigMap", "data: {a/b: x}", `data: found "a/b"; expected a key`},
@@ -188,6 +191,21 @@ func TestUnmatchedTargets(t *testing.T) {
 	}
 	if !slices.Equal(objects[0].notes, want) {
 		t.Errorf("notes\n got %q\nwant %q", objects[0].notes, want)
+	}
+}
+
+// TestAnnotations checks which annotations readManifests refuses.
+func TestAnnotations(t *testing.T) {
+	for _, test := range []struct{ key, value, want string }{
+		{"example.com/A", "any text", ""},
+		{"a/b/c", "", `metadata.annotations: found "a/b/c"; expected a key such as example.com/description`},
+		{"a", strings.Repeat("x", 300_000), "metadata.annotations: found more than 262144 bytes; expected at most 262144"},
+	} {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {" + test.key + ": '" + test.value + "'}}\n"
+		_, err := readManifests("", write(t, t.TempDir(), "m.yaml", text))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", test.key, err, test.want)
+		}
 	}
 }
 
