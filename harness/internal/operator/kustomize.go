@@ -151,6 +151,9 @@ var directoryPattern = regexp.MustCompile(`cycle detected: candidate root '([^']
 // The group is the path.
 var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
 
+// unknownPattern matches the error of kustomize about an unknown field. The group is the field.
+var unknownPattern = regexp.MustCompile(`^invalid Kustomization: unknown field "([^"]*)"`)
+
 // kustomizeTexts has patterns that match errors of kustomize, and texts that replace them.
 var kustomizeTexts = []struct {
 	pattern *regexp.Regexp
@@ -166,7 +169,7 @@ var kustomizeTexts = []struct {
 	{regexp.MustCompile(`^.*invalid literal source (.*), expected key=value$`), `found the literal "$1"; expected key=value`},
 	{regexp.MustCompile(`^Found multiple kustomization files under: (.*)$`), "found several kustomization files; expected one"},
 	{regexp.MustCompile("^fieldPath `([^`]*)` is missing for replacement (source|target) (\\S*?)(?:/\\[noName\\])?(?::.*)?$"), "the field replacements: found the fieldPath $1, which the $2 $3 does not have"},
-	{regexp.MustCompile(`^(?:.*: )?kind should be Kustomization or Component`), "found another kind in the kustomization; expected Kustomization or Component"},
+	{regexp.MustCompile(`(?s)^(?:.*: )?kind should be Kustomization or Component.*$`), "found another kind in the kustomization; expected Kustomization or Component"},
 	{regexp.MustCompile(`patch and path can't be set at the same time.*$`), "found patch and path; expected one of them"},
 	{regexp.MustCompile(`(?s)^resource with name (\S+) does not match a config with the following GVK .*$`), "the field replicas: found the name $1; expected the name of a Deployment, StatefulSet, ReplicaSet or ReplicationController of the resources"},
 	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
@@ -210,6 +213,11 @@ func kustomizeReason(err error) string {
 	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
 		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
 		text = match[1] + ": " + text
+	}
+	if match := unknownPattern.FindStringSubmatch(text); match != nil {
+		if similar := inputfile.SimilarField(&types.Kustomization{}, match[1]); similar != "" {
+			return strings.TrimPrefix(directory+": "+match[0]+similar, ": ")
+		}
 	}
 	for _, known := range kustomizeTexts {
 		text = known.pattern.ReplaceAllString(text, known.text)

@@ -96,7 +96,11 @@ func withoutName(o *unstructured.Unstructured) error {
 	if name := metadata["name"]; name != nil && name != "" {
 		return fmt.Errorf("%s: metadata.name: found %.60v; expected a text (quote a value such as 7 or true)", o.GetKind(), name)
 	}
-	return fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
+	article := "a"
+	if strings.ContainsAny(o.GetKind()[:min(1, len(o.GetKind()))], "AEIO") {
+		article = "an"
+	}
+	return fmt.Errorf("found %s %s without metadata.name; expected a name", article, o.GetKind())
 }
 
 // bindsOtherAccounts reports whether the manifests have ServiceAccounts, but none to which a role binding grants

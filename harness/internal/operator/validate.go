@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -36,7 +37,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 	if o.GetName() == "" { // a name may be missing or generated
 		return nil
 	}
-	if served := kube.ServedVersions(o.GroupVersionKind()); served != nil {
+	if served := servedVersions(o.GroupVersionKind()); served != nil {
 		if o.GetKind() != "Deployment" && !slices.Contains(installed, o.GetKind()) {
 			return nil
 		}
@@ -46,6 +47,20 @@ func checkManifest(o *unstructured.Unstructured) error {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return nil
+}
+
+// servedVersions returns what [kube.ServedVersions] does, but also for a version such as v2 that a built-in group lacks.
+func servedVersions(gvk schema.GroupVersionKind) []string {
+	served := kube.ServedVersions(gvk)
+	if scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) {
+		return served
+	}
+	for _, version := range scheme.Scheme.PrioritizedVersionsForGroup(gvk.Group) {
+		if known := version.WithKind(gvk.Kind); scheme.Scheme.Recognizes(known) && kube.ServedVersions(known) == nil {
+			served = append(served, version.String())
+		}
+	}
+	return served
 }
 
 // validate returns an error about a field of an object. It accepts each object of a group or version that
@@ -72,10 +87,12 @@ func validate(o *unstructured.Unstructured) error {
 	)
 }
 
-// withUnknown adds to an error about a value the first unknown field of the object, which is often its cause.
+// withUnknown adds to an error about a value the first unknown field of the object, which is often its cause. The path of
+// a field inside that value begins there.
 func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
 	if unknown := checkFields(o, typed); err != nil && unknown != nil {
-		return fmt.Errorf("%w (%w)", err, unknown)
+		at, _, _ := strings.Cut(err.Error(), ": ")
+		return fmt.Errorf("%w (%s)", err, strings.Replace(unknown.Error(), "unknown field "+at+".", "unknown field ", 1))
 	}
 	return err
 }
@@ -299,6 +316,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 	switch {
 	case client.Service == nil && client.URL == nil:
 		return fmt.Errorf("webhooks[%d].clientConfig: found neither service nor url; expected the service of the webhook", i)
+	case client.Service != nil && client.URL != nil:
+		return fmt.Errorf("webhooks[%d].clientConfig: found service and url; expected one of them", i)
 	case client.URL != nil && !strings.HasPrefix(*client.URL, "https://"):
 		return fmt.Errorf("webhooks[%d].clientConfig.url: found %.200q; expected a URL that begins with https://", i, *client.URL)
 	case client.Service != nil && (client.Service.Name == "" || client.Service.Namespace == ""):
@@ -309,6 +328,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 		return fmt.Errorf("webhooks[%d].sideEffects: found %.60q; expected %s", i, string(*effects), nearest.List(known, "or"))
 	case len(versions) == 0:
 		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found nothing; expected a list with v1", i)
+	case !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1"):
+		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found %.60q; expected a list with v1", i, versions)
 	case len(validation.IsFullyQualifiedName(field.NewPath("name"), w.Name)) > 0:
 		return fmt.Errorf("webhooks[%d].name: found %.80q; expected a name with at least three parts, such as default.notebooks.example.com", i, w.Name)
 	case client.Service != nil && client.Service.Path != nil && !strings.HasPrefix(*client.Service.Path, "/"):
