@@ -37,8 +37,10 @@ type objects struct {
 	install []*unstructured.Unstructured // objects that a run creates before the program starts
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
-	places  map[string]string            // file and document of each object, by its subject.ObjectKey
-	ignored []string                     // kinds whose objects a run does not create
+	// otherRules is true if a role binding names a role that the manifests lack, such as cluster-admin.
+	otherRules bool
+	places     map[string]string // file and document of each object, by its subject.ObjectKey
+	ignored    []string          // kinds whose objects a run does not create
 	// incomplete has texts about mistakes in objects that do not change a run; see the function incomplete.
 	incomplete []string
 	// services are the Services in the manifests. If a webhook refers to a Service, a run creates a
@@ -50,6 +52,7 @@ type objects struct {
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	sorted := &objects{places: map[string]string{}}
+	roles := map[string]bool{}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
@@ -58,6 +61,12 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	bound, err := boundRoles(manifests)
 	if err != nil {
 		return nil, err
+	}
+	for _, o := range manifests {
+		roles[o.GetKind()+"/"+o.GetName()] = true
+	}
+	for role := range bound {
+		sorted.otherRules = sorted.otherRules || role != "/" && !roles[role]
 	}
 	if err := checkRoleRefs(manifests); err != nil {
 		return nil, err

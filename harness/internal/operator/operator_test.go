@@ -629,6 +629,43 @@ func TestInvalidManifests(t *testing.T) {
 	}
 }
 
+// TestNotes checks the notes about files and permissions that a program probably needs.
+func TestNotes(t *testing.T) {
+	rule := func(verbs string) string {
+		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{apiGroups: [example.com], resources: [widgetry], verbs: " + verbs + "}]}\n"
+	}
+	binding := func(role string) string {
+		return "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: " + role + "}, roleRef: {kind: ClusterRole, name: " + role + "}}\n"
+	}
+	for _, test := range []struct{ name, role, fields, note, want string }{
+		{"all", rule("[get, list, watch]") + binding("a"), "", "", ""},
+		{"verb *", rule("['*']") + binding("a"), "", "", ""},
+		{"other role", rule("[get]") + binding("a") + binding("cluster-admin"), "", "", ""},
+		{"no binding", rule("[get]"), "", "", ""},
+		{"no watch", rule("[get, list, update]") + binding("a"), "", "the controller widget: found no bound role that permits it to watch widgetry.example.com", ""},
+		{"no read", rule("[update]") + binding("a"), "", "permits it to list and watch widgetry.example.com", ""},
+		{"file", rule("['*']"), "args: ['--config={{.Files}}/a.yaml', '--cert-dir={{.Files}}/tls/x'], files: {a.yaml: x}", "", ""},
+		{"misspelled file", rule("['*']"), "args: ['--config={{.Files}}/confg.yaml'], files: {config.yaml: x}", "", `subject.args[0]: found the file "confg.yaml"; expected a name in subject.files; did you mean config.yaml?`},
+		{"other file", rule("['*']"), "env: {LOG: '{{ .Files }}/log'}", `subject.env.LOG: found the file "log", which is not in subject.files`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeProgram(t, dir, "run")
+			write(t, dir, "m.yaml", widgets+"---\n"+test.role)
+			loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: run, manifests: [m.yaml], "+test.fields+"}"))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("error\n got %v\nwant %s", err, test.want)
+			}
+			if err != nil {
+				return
+			}
+			if notes := strings.Join(loaded.Incomplete, "\n"); (notes == "") != (test.note == "") || !strings.Contains(notes, test.note) {
+				t.Errorf("notes\n got %s\nwant %s", notes, test.note)
+			}
+		})
+	}
+}
+
 // writeProgram writes a shell script, which is executable, in dir.
 func writeProgram(t *testing.T, dir, name string) {
 	t.Helper()

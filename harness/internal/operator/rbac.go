@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // resourceVerbs has the verbs with which the API server checks requests for resources.
@@ -218,4 +219,35 @@ func checkSubject(at string, s *rbacv1.Subject) error {
 		return wrong(at+".apiGroup", s.APIGroup, fmt.Sprintf("%q for a %s", group, s.Kind))
 	}
 	return nil
+}
+
+// unreadable returns a text for each controller whose kind no bound role permits to list and watch. Without bound
+// roles, a run permits everything.
+func (s *objects) unreadable(described scenario.Operator) []string {
+	if len(s.rules) == 0 || s.otherRules {
+		return nil
+	}
+	var notes []string
+	for _, c := range described.Controllers {
+		i := slices.IndexFunc(s.kinds, func(k scenario.ExternalKind) bool { return k.Kind == c.Kind })
+		if i < 0 {
+			continue // a kind without a CustomResourceDefinition in the manifests
+		}
+		group, _, _ := strings.Cut(s.kinds[i].APIVersion, "/")
+		missing := slices.DeleteFunc([]string{"list", "watch"}, func(verb string) bool {
+			return slices.ContainsFunc(s.rules, func(rule rbacv1.PolicyRule) bool {
+				return containsOrAll(rule.Verbs, verb) && containsOrAll(rule.APIGroups, group) && containsOrAll(rule.Resources, s.kinds[i].Plural)
+			})
+		})
+		if len(missing) > 0 {
+			notes = append(notes, fmt.Sprintf("the controller %s: found no bound role that permits it to %s %s.%s; expected this permission for the kind that it reconciles",
+				c.Name, nearest.List(missing, "and"), s.kinds[i].Plural, group))
+		}
+	}
+	return notes
+}
+
+// containsOrAll reports whether a list of a rule contains a value, or * for all values.
+func containsOrAll(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, rbacv1.VerbAll)
 }
