@@ -16,7 +16,7 @@ type knownFile struct {
 
 // runFiles are the files that a run writes.
 var runFiles = []knownFile{
-	{regexp.MustCompile(`(?i)\A\s*<(?:!doctype html|html)`), "an HTML page", "open report.html of a run in a browser"},
+	{regexp.MustCompile(`(?i)\A\s*<(?:!doctype html|html)`), "an HTML page", "a browser shows it, such as report.html of a run; from a web site, download the file itself"},
 	{regexp.MustCompile(`\A\s*<(?:\?xml|testsuites)`), "XML", "junit.xml of a run is for CI systems"},
 	{regexp.MustCompile(`\A\{"seq":`), "the history of a run", "gauntlet check reads the directory of the run"},
 	{regexp.MustCompile(`\A\{\s*"schema":\s*\d+,\s*"verdict"`), "the verdicts of runs", "gauntlet report reads the directory of the run"},

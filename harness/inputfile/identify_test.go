@@ -9,7 +9,7 @@ import (
 
 func TestMistaken(t *testing.T) {
 	for _, test := range []struct{ text, expected, want string }{
-		{"<!DOCTYPE html>\n<html>", "a scenario", "found an HTML page; expected a scenario (open report.html of a run in a browser)"},
+		{"<!DOCTYPE html>\n<html>", "a scenario", "found an HTML page; expected a scenario (a browser shows it, such as report.html of a run; from a web site, download the file itself)"},
 		{`{"seq":1,"at":5}`, "a baseline", "found the history of a run; expected a baseline (gauntlet check reads the directory of the run)"},
 		{"{\n  \"schema\": 2,\n  \"verdict\": \"pass\"", "a scenario", "found the verdicts of runs; expected a scenario"},
 		{"<?xml version='1.0'?>", "a scenario", "found XML; expected a scenario"},

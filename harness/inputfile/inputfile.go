@@ -68,7 +68,7 @@ func CheckDirectory(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: found a symbolic link that leads nowhere; expected a directory", path)
+		return fmt.Errorf("%s: found a symbolic link that leads nowhere%s; expected a directory", path, MissingTarget(path))
 	case err != nil:
 		return fmt.Errorf("%s: %w; expected a directory", path, Reason(err))
 	case info.Mode().IsRegular():
@@ -212,6 +212,15 @@ func Reason(err error) error {
 		return pathError.Err
 	}
 	return err
+}
+
+// MissingTarget returns the target of a symbolic link that leads to no file, or "". An example is " (to a.yaml)".
+func MissingTarget(path string) string {
+	target, err := os.Readlink(path)
+	if _, statErr := os.Stat(path); err != nil || statErr == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (to %s)", target)
 }
 
 // SimilarFile returns the name of a file beside a missing one whose name is similar, or "".

@@ -14,7 +14,7 @@ import (
 // "apps" and "statefulsets". It returns false if Kubernetes has no such kind.
 //
 // The API version comes from the table of kinds. If the table has no row for the kind, it is the
-// version that client-go prefers.
+// version that client-go prefers, among those that API servers still serve.
 func BuiltinByResource(group, resource string) (Kind, bool) {
 	if k, ok := find(func(k Kind) bool { return k.GVR.Group == group && k.GVR.Resource == resource }); ok {
 		return k, true
@@ -28,7 +28,7 @@ func BuiltinByResource(group, resource string) (Kind, bool) {
 		slices.Sort(names)
 		for _, name := range names {
 			plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(name))
-			if plural.Resource == resource && !strings.HasSuffix(name, "List") {
+			if plural.Resource == resource && !strings.HasSuffix(name, "List") && !isRemoved(version.WithKind(name)) {
 				return Generic(version.WithKind(name)), true
 			}
 		}

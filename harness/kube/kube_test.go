@@ -159,3 +159,20 @@ func TestServedVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestBuiltinByResource checks the versions of kinds that only the scheme of client-go has.
+func TestBuiltinByResource(t *testing.T) {
+	for _, test := range []struct{ group, resource, want string }{
+		{"storage.k8s.io", "csistoragecapacities", "storage.k8s.io/v1"}, // v1beta1 is removed
+		{"policy", "poddisruptionbudgets", "policy/v1"},
+		{"policy", "podsecuritypolicies", ""},
+		{"discovery.k8s.io", "endpointslices", "discovery.k8s.io/v1"},
+		{"autoscaling", "horizontalpodautoscalers", "autoscaling/v1"},
+		{"apps", "deployment", ""},
+	} {
+		kind, ok := BuiltinByResource(test.group, test.resource)
+		if ok != (test.want != "") || ok && kind.APIVersion() != test.want {
+			t.Errorf("%s.%s: got %q, want %q", test.resource, test.group, kind.APIVersion(), test.want)
+		}
+	}
+}

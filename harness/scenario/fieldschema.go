@@ -87,7 +87,7 @@ func (s fieldSchema) names() []string {
 // refuses such an object. The schema says nothing about an object of another version.
 func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	schema := v.schemaOf(kind)
-	if schema.fields == nil || v.invalid(path) || v.invalid(strings.TrimSuffix(path, ".manifest")+".apiVersion") {
+	if schema.fields == nil || v.wrongObject(path) {
 		return
 	}
 	fields := found.Copy()
@@ -97,11 +97,17 @@ func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	v.schemaValue(path, kind, schema.fields, fields)
 }
 
+// wrongObject reports whether a manifest or a patch at path has an error, or the create step of a manifest has another
+// apiVersion than the kind.
+func (v *validator) wrongObject(path string) bool {
+	return v.invalid(path) || v.invalid(strings.TrimSuffix(path, ".manifest")+".apiVersion")
+}
+
 // refusedFields records an error for each field of an object that the API server would refuse. The object may be a
 // merge patch. Call schemaFields first, because its errors also name similar fields.
 func (v *validator) refusedFields(path string, kind Kind, object map[string]any, partial bool) {
 	schema := v.schemaOf(kind)
-	if schema.refused == nil || v.invalid(path) || v.invalid(path+".apiVersion") {
+	if schema.refused == nil || v.wrongObject(path) {
 		return
 	}
 	for _, refused := range schema.refused(object, partial) {

@@ -48,6 +48,7 @@ func TestParseTarget(t *testing.T) {
 		{in: "", wantErr: `found ""; expected ours, upstream, exec:PATH, image:REF or go:PATH`},
 		{in: "theirs", wantErr: `found "theirs"; expected ours, upstream, exec:PATH, image:REF or go:PATH`},
 		{in: "ours:x", wantErr: `found "ours:x"; expected ours, upstream, exec:PATH, image:REF or go:PATH`},
+		{in: "go:target.go", wantErr: "go:target.go: found a file; expected the directory of a Go package"},
 		{in: "go:testdata/none", wantErr: `go:testdata/none: expected a directory with a Go package: no such file or directory`},
 		{in: "go:" + t.TempDir(), wantErr: `found no Go file in the directory; expected a Go package`},
 		{in: "exec", wantErr: `found "exec"; expected ours, upstream, exec:PATH, image:REF or go:PATH`},

@@ -1,12 +1,14 @@
 package subject
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -133,6 +135,9 @@ func parsePackage(dir string) (Target, error) {
 		return Target{}, fmt.Errorf("go:%s: %w", dir, err)
 	}
 	entries, err := os.ReadDir(absolute)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return Target{}, fmt.Errorf("go:%s: found a file; expected the directory of a Go package", dir)
+	}
 	if err != nil {
 		return Target{}, fmt.Errorf("go:%s: expected a directory with a Go package: %w", dir, inputfile.Reason(err))
 	}

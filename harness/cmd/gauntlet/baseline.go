@@ -101,6 +101,8 @@ func checkNewFile(path string) error {
 	switch _, err := os.Lstat(path); {
 	case path == "-":
 		return errors.New(`--output: found "-"; expected the path of a new file, because the command prints other text to standard output`)
+	case isDirectory(path):
+		return fmt.Errorf("--output=%s: found a directory; expected the path of a new file", path)
 	case err == nil:
 		return fmt.Errorf("--output=%s: the file exists already; name a new file", path)
 	case !errors.Is(err, fs.ErrNotExist):

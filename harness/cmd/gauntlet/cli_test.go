@@ -340,6 +340,8 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "burst", "--subject=image:manager:v1"}, "subject image:manager:v1 requires a provider with \"pods that run the subject\"; expected --provider=kind, or --subject=exec:PATH"},
 		{[]string{"run", "burst", "--subject=go:."}, "found provider embedded; expected --provider=virtual, or an executable as --subject=exec:PATH"},
 		{[]string{"run", "burst", "--subject=go:.", "--provider=virtual"}, "found package main, which no program can import; expected a package with the function Run"},
+		{[]string{"run", "burst", "--subject=go:./s.yaml", "--provider=virtual"}, "go:./s.yaml: expected a directory with a Go package: no such file"},
+		{[]string{"run", "burst", "--subject=go:cli_test.go", "--provider=virtual"}, "go:cli_test.go: found a file; expected the directory of a Go package"},
 		{[]string{"run", "burst", "--subject=go:" + empty + ".d", "--provider=virtual"}, "expected a directory with a Go package: no such file or directory"},
 		{[]string{"up", "--subject=image:manager:v1"}, "subject image:manager:v1 requires a provider with \"pods that run the subject\"; expected --provider=kind"},
 		{[]string{"up", "--provider=existing"}, `--provider: found "existing"; expected embedded or kind`},

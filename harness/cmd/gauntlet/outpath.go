@@ -116,7 +116,7 @@ func checkFile(flag, path string) error {
 	}
 	switch info, err := os.Stat(path); {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)) && isSymlink(path):
-		return fmt.Errorf("--%s=%s: found a symbolic link that leads nowhere; expected a file", flag, path)
+		return fmt.Errorf("--%s=%s: found a symbolic link that leads nowhere%s; expected a file", flag, path, inputfile.MissingTarget(path))
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("--%s=%s: %w; expected a shorter name", flag, path, inputfile.Reason(err))
 	case err == nil && !info.Mode().IsRegular():
@@ -139,7 +139,10 @@ func checkFile(flag, path string) error {
 			return fmt.Errorf("--%s=%s: directory %s: no file can be created in it; name a file in another one", flag, path, dir)
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil && info != nil: // the directory exists
+		return fmt.Errorf("--%s=%s: directory %s: %w; name a file in a directory in which files can be created", flag, path, dir, err)
+	case err != nil:
 		return fmt.Errorf("--%s=%s: directory %s: %w; create the directory, or name a file in another one", flag, path, dir, err)
 	}
 	return nil

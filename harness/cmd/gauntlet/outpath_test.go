@@ -57,7 +57,10 @@ func TestOutputPaths(t *testing.T) {
 		{"fleet collect f --store=HERE --out=ABOVE", "--out=ABOVE/fleet-f: found the file failures.md, but no valid report of gauntlet"},
 		{"coverage RUN --out=/proc/x", "--out=/proc/x: directory /proc: no file can be created in it; name a file in another one"},
 		{"image FILE --output=LONG", "--output=LONG: file name too long; expected a shorter name"},
-		{"coverage RUN --out=LINK", "--out=LINK: found a symbolic link that leads nowhere; expected a file"},
+		{"coverage RUN --out=LINK", "--out=LINK: found a symbolic link that leads nowhere (to nowhere); expected a file"},
+		{"coverage RUN --out=/sys/x", "; name a file in a directory in which files can be created"},
+		{"validate LINK", `scenario "LINK": found a symbolic link that leads nowhere (to nowhere); expected a file`},
+		{"baseline burst --output=DIR", "--output=DIR: found a directory; expected the path of a new file"},
 		{"coverage RUN --out=DIR", "--out=DIR: found a directory; expected a file"},
 		{"image FILE --output=DIR/none/x", "--output=DIR/none/x: directory DIR/none: no such file or directory"},
 	} {

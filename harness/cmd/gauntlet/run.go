@@ -577,6 +577,9 @@ func noScenario(name string) error {
 	for _, s := range library.All() {
 		known = append(known, s.Name)
 	}
+	if target := inputfile.MissingTarget(name); target != "" {
+		return fmt.Errorf("scenario %q: found a symbolic link that leads nowhere%s; expected a file", name, target)
+	}
 	base := filepath.Base(name)
 	if dashless := strings.TrimLeft(name, "\u2010\u2011\u2012\u2013\u2014\u2212"); dashless != name {
 		return fmt.Errorf("scenario %q: found a dash that is not the character -; did you mean --%s?", name, dashless)

@@ -25,7 +25,8 @@ var subjectFileCapabilities = []cluster.Capability{cluster.OwnsControlPlane, clu
 // isSubjectFile reports whether a value of --subject is the path of a subject file, which
 // describes a controller in YAML.
 func isSubjectFile(value string) bool {
-	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value)) && !strings.HasPrefix(value, "exec:")
+	named := strings.HasPrefix(value, "exec:") || strings.HasPrefix(value, "go:")
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value)) && !named
 }
 
 // checkSubject returns an error if a value of the flag --subject or --subjects is invalid. A valid

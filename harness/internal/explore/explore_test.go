@@ -565,7 +565,7 @@ func TestObstructedDirectory(t *testing.T) {
 	}{
 		{"runs", file, "runs: found a file; expected a directory"},
 		{"runs", pipe, "runs: found a pipe; expected a directory"},
-		{"runs", func(path string) error { return os.Symlink("absent", path) }, "runs: found a symbolic link that leads nowhere; expected a directory"},
+		{"runs", func(path string) error { return os.Symlink("absent", path) }, "runs: found a symbolic link that leads nowhere (to absent); expected a directory"},
 		{"baseline", file, "baseline: found a file; expected a directory"},
 		{"results.jsonl", pipe, "results.jsonl: found a pipe; expected a regular file"},
 	} {

@@ -46,6 +46,12 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if o.GetAPIVersion() != "apps/v1" {
 		return process{}, fmt.Errorf("apiVersion: found %q; expected apps/v1", o.GetAPIVersion())
 	}
+	if err := checkSimilarFields(o, &d); err != nil {
+		return process{}, err
+	}
+	if err := checkMountPaths(d.Spec.Template.Spec); err != nil {
+		return process{}, err
+	}
 	p := process{found: true, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -87,7 +89,7 @@ func checkValues(at string, v reflect.Value, checks map[reflect.Type]typeCheck) 
 }
 
 // maybeNegative has the fields of built-in objects that may have a negative number.
-var maybeNegative = []string{"value", "priority", "tolerationSeconds"}
+var maybeNegative = []string{"value", "priority", "tolerationSeconds", "terminationGracePeriodSeconds"}
 
 // checkStruct calls [checkValues] for the fields of a struct. It leaves out the status, which the API server
 // ignores.
@@ -128,9 +130,13 @@ func checkMetadata(at string, m *metav1.ObjectMeta) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
+		if len(apivalidation.ValidateAnnotations(map[string]string{key: ""}, nil)) > 0 {
 			return wrong(at+".annotations", key, "a key such as example.com/description: a name with at most 63 letters, digits, -, _ and .")
 		}
+	}
+	if apivalidation.ValidateAnnotationsSize(m.Annotations) != nil {
+		limit := apivalidation.TotalAnnotationSizeLimitB
+		return fmt.Errorf("%s.annotations: found more than %d bytes; expected at most %d", at, limit, limit)
 	}
 	for i, name := range m.Finalizers {
 		if len(validation.IsQualifiedName(name)) > 0 {
@@ -147,15 +153,19 @@ func checkLabels(at string, labels map[string]string) error {
 		if strings.Contains(value, "{{") {
 			return fmt.Errorf("%s: found %.80q, an action of a Helm template; render the template with \"helm template\" first", at, value)
 		}
-		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+		if len(metav1validation.ValidateLabels(map[string]string{key: value}, nil)) > 0 {
 			return fmt.Errorf("%s: found %.80q with the value %.80q; expected a label such as app.kubernetes.io/name, with at most 63 letters, digits, -, _ and . as its value", at, key, value)
 		}
 	}
 	return nil
 }
 
-// checkSelector returns an error about a label selector.
+// checkSelector returns an error about a label selector that the API server refuses.
 func checkSelector(at string, s *metav1.LabelSelector) error {
+	refused := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, nil).ToAggregate()
+	if refused == nil {
+		return nil
+	}
 	if err := checkLabels(at+".matchLabels", s.MatchLabels); err != nil {
 		return err
 	}
@@ -173,8 +183,13 @@ func checkSelector(at string, s *metav1.LabelSelector) error {
 		case !withValues && len(e.Values) > 0:
 			return wrong(at+".values", e.Values, "no values for the operator "+string(e.Operator))
 		}
+		for j, value := range e.Values {
+			if len(validation.IsValidLabelValue(value)) > 0 {
+				return wrong(fmt.Sprintf("%s.values[%d]", at, j), value, "the value of a label: at most 63 letters, digits, -, _ and .")
+			}
+		}
 	}
-	return nil
+	return fmt.Errorf("%s: %w", at, refused)
 }
 
 // portRange says in errors what the number of a port must be.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // manifestOf returns the manifest of an object that is named a.
@@ -25,14 +26,8 @@ func TestBuiltinManifests(t *testing.T) {
 		{"ClusterRole", "rules: [{resources: [pods], verbs: [get]}]", "rules[0].apiGroups: found nothing; expected at least one group such as apps"},
 		{"ClusterRole", "rules: [{apiGroups: [''], verbs: [get]}]", "rules[0].resources: found nothing; expected at least one resource such as pods"},
 		{"Role", "rules: [{apiGroups: [''], resources: [pods]}]", "rules[0].verbs: found nothing; expected at least one verb"},
-		{"Role", "rules: [{apiGroups: [''], resources: [pods], verbs: [get, wacth]}]", `rules[0].verbs[1]: found "wacth"; expected a verb such as get, list, watch, create, update, patch, delete or deletecollection; did you mean watch?`},
-		{"Role", "rules: [{apiGroups: [''], resources: [pods], verbs: [lists]}]", "did you mean list?"},
 		{"Role", "rules: [{apiGroups: [policy], resources: [podsecuritypolicies], verbs: [use, deletecollection, '*']}]", ""},
-		{"Role", "rules: [{apiGroups: [apps], resources: [deployment], verbs: [get]}]", `rules[0].resources[0]: found "deployment"; expected a resource of the apiGroups in lower case and plural; did you mean deployments?`},
-		{"Role", "rules: [{apiGroups: [''], resources: [deployments], verbs: [get]}]", `rules[0].resources[0]: found "deployments"; expected a resource of the apiGroups; the group of deployments is "apps"`},
 		{"Role", "rules: [{apiGroups: ['', apps, extensions], resources: [deployments, pods/log, events], verbs: [get]}]", ""},
-		{"Role", "rules: [{apiGroups: [apps/v1], resources: [deployments], verbs: [get]}]", `rules[0].apiGroups[0]: found "apps/v1"; expected a group without the version v1: "apps"`},
-		{"Role", "rules: [{apiGroups: [core], resources: [pods], verbs: [get]}]", `rules[0].apiGroups[0]: found "core"; expected "", which is the group of kinds such as Pod`},
 		{"Role", "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]", "rules[0].nonResourceURLs: found URLs in a Role; expected a ClusterRole for them"},
 		{"ClusterRole", "rules: [{nonResourceURLs: [/metrics], verbs: [get, watch]}]", ""},
 		{"ClusterRoleBinding", "roleRef: {kind: Role, name: x}", `roleRef.kind: found "Role"; expected ClusterRole`},
@@ -44,7 +39,7 @@ func TestBuiltinManifests(t *testing.T) {
 		{"RoleBinding", "roleRef: {kind: Role, name: x}\nsubjects: [{kind: ServiceAccount}]", "subjects[0].name: found nothing; expected the name of a ServiceAccount"},
 		{"RoleBinding", "roleRef: {kind: Role, name: x}\nsubjects: [{kind: ServiceAccount, name: x}, {kind: Group, name: z, apiGroup: rbac.authorization.k8s.io}]", ""},
 		{"Deployment", "spec: {selector: {matchLabels: {a: c}}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + container + "]}}}", `spec.template.metadata.labels: found "a=b"; expected labels that spec.selector matches: a=c`},
-		{"StatefulSet", "spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + container + "]}}}", "spec.selector: found an empty selector; expected labels of the template, such as {matchLabels: {app: web}} (unknown field spec.selector.a)"},
+		{"StatefulSet", "spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + container + "]}}}", "spec.selector: found an empty selector; expected labels of the template, such as {matchLabels: {app: web}} (unknown field a)"},
 		{"StatefulSet", "spec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}], " + strings.TrimPrefix(podsOf("{containers: [{name: m, image: i, volumeMounts: [{name: d, mountPath: /d}]}]}"), "spec: {"), ""},
 		{"DaemonSet", podsOf("{restartPolicy: Never, containers: [" + container + "]}"), `spec.template.spec.restartPolicy: found "Never"; expected Always`},
 		{"ReplicaSet", "spec: {template: {labels: {a: b}}}", "unknown field spec.template.labels; did you mean metadata.labels?"},
@@ -58,6 +53,8 @@ func TestBuiltinManifests(t *testing.T) {
 		{"PersistentVolumeClaim", "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10G}}}", ""},
 		{"PersistentVolumeClaim", "spec: {resources: {requests: {storage: 1Gi}}}", "spec.accessModes: found nothing; expected at least one of ReadWriteOnce"},
 		{"PersistentVolumeClaim", "spec: {accessModes: [readWriteOnce], resources: {requests: {storage: 1Gi}}}", `spec.accessModes[0]: found "readWriteOnce"; expected ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod; did you mean ReadWriteOnce?`},
+		{"DaemonSet", containerWith("volumeMounts: [{name: v}]"), `volumeMounts[0].name: found "v"; expected the name of one of the volumes`},
+		{"DaemonSet", podsOf("{volumes: [{name: v}], containers: [{name: m, image: i, volumeMounts: [{name: v}]}]}"), "volumeMounts[0].mountPath: found nothing; expected a path"},
 		{"Deployment", podsOf("{containers: []}"), "spec.template.spec.containers: found no container; expected at least one"},
 		{"Deployment", podsOf("{containers: [" + container + ", " + container + "]}"), `spec.template.spec.containers[1].name: found "m" twice; expected each name once`},
 		{"Deployment", podsOf("{containers: [{name: M, image: i}]}"), `spec.template.spec.containers[0].name: found "M"; expected a DNS label`},
@@ -68,11 +65,11 @@ func TestBuiltinManifests(t *testing.T) {
 		{"Deployment", containerWith("resources: {limits: {memroy: 64Mi}}"), `resources.limits.memroy: found "memroy"; expected cpu, memory or ephemeral-storage, or a resource such as example.com/gpu; did you mean memory?`},
 		{"Deployment", containerWith("resources: {limits: {cpu: 1, example.com/gpu: 1}, requests: {cpu: 500m}}"), ""},
 		{"Deployment", containerWith("resources: {limits: {cpu: 1}, requests: {cpu: 2}}"), `resources.requests.cpu: found "2"; expected at most the limit 1`},
-		{"Deployment", containerWith("livenessProbe: {path: /healthz}"), "unknown field spec.template.spec.containers[0].livenessProbe.path; did you mean httpGet.path?"},
+		{"Deployment", containerWith("livenessProbe: {path: /healthz}"), "containers[0].livenessProbe: found no handler; expected one of exec, grpc, httpGet and tcpSocket (unknown field path; did you mean httpGet.path?"},
 		{"Deployment", containerWith("livenessProbe: {httpGet: {path: /, port: '8081'}}"), `livenessProbe.httpGet.port: found "8081"; expected a number without quotes, or the name of a port`},
 		{"Deployment", containerWith("livenessProbe: {httpGet: {path: /, port: health}}"), ""},
 		{"Deployment", containerWith("readinessProbe: {}"), "readinessProbe: found no handler; expected one of exec, grpc, httpGet and tcpSocket"},
-		{"Deployment", containerWith("envFrom: [{name: x}]"), "unknown field spec.template.spec.containers[0].envFrom[0].name; did you mean configMapRef.name?"},
+		{"Deployment", containerWith("envFrom: [{name: x}]"), "envFrom[0]: found no source; expected configMapRef or secretRef (unknown field name; did you mean configMapRef.name?"},
 		{"Deployment", containerWith("envFrom: [{prefix: X}]"), "envFrom[0]: found no source; expected configMapRef or secretRef"},
 		{"Deployment", podsOf("{tolerations: [{operator: equals}], containers: [" + container + "]}"), `tolerations[0].operator: found "equals"; expected Exists, Equal, Lt or Gt; did you mean Equal?`},
 		{"Service", "spec: {selector: {a: b}}", "spec.ports: found nothing; expected at least one port, or clusterIP: None"},
@@ -83,7 +80,10 @@ func TestBuiltinManifests(t *testing.T) {
 		{"Service", "spec: {type: Loadbalancer, ports: [{port: 80}]}", `spec.type: found "Loadbalancer"; expected ClusterIP, NodePort, LoadBalancer or ExternalName; did you mean LoadBalancer?`},
 		{"Ingress", "spec: {rules: [{http: {paths: [{path: /, backend: {service: {name: a, port: {number: 80}}}}]}}]}", "spec.rules[0].http.paths[0].pathType: found nothing; expected Exact, Prefix or ImplementationSpecific"},
 		{"Ingress", "spec: {rules: [{host: 'http://a.b'}]}", `spec.rules[0].host: found "http://a.b"; expected a domain`},
-		{"Ingress", "spec: {defaultBackend: {serviceName: a}}", "spec.defaultBackend: found nothing; expected service or resource (unknown field spec.defaultBackend.serviceName"},
+		{"Ingress", "spec: {defaultBackend: {serviceName: a}}", "spec.defaultBackend: found nothing; expected service or resource (unknown field serviceName)"},
+		{"NetworkPolicy", "spec: {podSelector: {matchExpressions: [{key: a, operator: In, values: [b, c d]}]}}", `spec.podSelector.matchExpressions[0].values[1]: found "c d"; expected the value of a label`},
+		{"NetworkPolicy", "spec: {podSelector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}", `spec.podSelector.matchExpressions[0].operator: found "in"; expected In, NotIn, Exists or DoesNotExist; did you mean In?`},
+		{"NetworkPolicy", "spec: {podSelector: {matchLabels: {a: b}, matchExpressions: [{key: a/b, operator: Exists}, {key: c, operator: NotIn, values: ['']}]}}", ""},
 		{"NetworkPolicy", "spec: {podSelector: {}, policyTypes: [ingress]}", `spec.policyTypes[0]: found "ingress"; expected Ingress or Egress; did you mean Ingress?`},
 		{"NetworkPolicy", "spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0}}]}]}", `spec.ingress[0].from[0].ipBlock.cidr: found "10.0.0.0"; expected a range of addresses`},
 		{"ConfigMap", "data: {a/b: x}", `data: found "a/b"; expected a key`},
@@ -98,6 +98,9 @@ func TestBuiltinManifests(t *testing.T) {
 		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, rules: [{operations: [CREATE], apiGroups: [''], resources: [pods]}]}]", "webhooks[0].rules[0].apiVersions: found nothing; expected a list of versions such as v1"},
 		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}, timeoutSeconds: 60}]", "webhooks[0].timeoutSeconds: found 60; expected 1 to 30"},
 		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}}, {name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: 'https://a'}}]", `webhooks[1].name: found "a.b.c" twice; expected each name once`},
+		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v2], clientConfig: {url: 'https://a'}}]", `webhooks[0].admissionReviewVersions: found ["v2"]; expected a list with v1`},
+		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v2, v1beta1], clientConfig: {url: 'https://a'}}]", ""},
+		{"ValidatingWebhookConfiguration", "webhooks: [{name: a.b.c, clientConfig: {url: 'https://a', service: {name: a, namespace: b}}}]", "webhooks[0].clientConfig: found service and url; expected one of them"},
 		{"MutatingWebhookConfiguration", "webhooks: [{name: a.b.c, matchPolicy: exact}]", `webhooks[0].matchPolicy: found "exact"; expected Exact or Equivalent; did you mean Exact?`},
 	} {
 		version := map[string]string{
@@ -136,12 +139,31 @@ func TestSchedule(t *testing.T) {
 
 // TestIncomplete checks the mistakes of manifests that do not change a run.
 func TestIncomplete(t *testing.T) {
+	role := func(rule string) string {
+		return manifestOf("rbac.authorization.k8s.io/v1", "ClusterRole", "rules: ["+rule+"]")
+	}
 	for _, test := range []struct{ manifest, want string }{
 		{manifestOf("apps/v1", "Deployment", podsOf("{containers: [{name: m}]}")), "spec.template.spec.containers[0].image: found nothing; expected the image of the container; a run does not need"},
 		{manifestOf("apps/v1", "Deployment", "spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: m, image: i}]}}}"), "spec.selector: found nothing; expected labels of the template such as {matchLabels: {a: b}}"},
 		{manifestOf("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "roleRef: {kind: ClusterRole, name: x}\nsubjects: [{kind: ServiceAccount, name: x}]"), "subjects[0].namespace: found nothing; expected the namespace of the ServiceAccount x"},
 		{manifestOf("networking.k8s.io/v1", "NetworkPolicy", "spec: {podSelector: {zone: b}}"), "unknown field spec.podSelector.zone; API servers of the version of this program ignore the field"},
 		{manifestOf("apps/v1", "Deployment", podsOf("{containers: [{name: m, image: i}]}")), ""},
+		{role("{apiGroups: [''], resources: [pods], verbs: [get, wacth]}"), `rules[0].verbs[1]: found "wacth"; expected a verb such as get, list, watch, create, update, patch, delete or deletecollection; did you mean watch?`},
+		{role("{apiGroups: [''], resources: [pods], verbs: [lists]}"), "did you mean list?"},
+		{role("{apiGroups: [apps], resources: [deployment], verbs: [get]}"), `rules[0].resources[0]: found "deployment"; expected a resource of the apiGroups in lower case and plural; did you mean deployments?`},
+		{role("{apiGroups: [''], resources: [deployments], verbs: [get]}"), `rules[0].resources[0]: found "deployments"; expected a resource of the apiGroups; the group of deployments is "apps"`},
+		{role("{apiGroups: [apps/v1], resources: [deployments], verbs: [get]}"), `rules[0].apiGroups[0]: found "apps/v1"; expected a group without the version v1: "apps"`},
+		{role("{apiGroups: [core], resources: [pods], verbs: [get]}"), `rules[0].apiGroups[0]: found "core"; expected "", which is the group of kinds such as Pod`},
+		{role("{apiGroups: [''], resources: [pods, deployments], verbs: [get]}"), `rules[0].resources[1]: found "deployments"`},
+		{role("{apiGroups: [batch], resources: [cronjob, cronjobs, jobs], verbs: [get]}"), "did you mean cronjobs?; API servers accept this value, but it permits nothing"},
+		{role("{apiGroups: [widgets], resources: [widgets], verbs: [get]}"), `rules[0].apiGroups[0]: found "widgets"; expected a group such as apps or example.com`},
+		{role("{apiGroups: [''], resources: [pods], verbs: [GET]}"), "did you mean get?"},
+		{role("{apiGroups: [policy], resources: [podsecuritypolicies], verbs: [use]}"), ""},
+		{role("{nonResourceURLs: [metrics], verbs: [get]}"), `rules[0].nonResourceURLs[0]: found "metrics"; expected a path that begins with /, or *`},
+		{role("{nonResourceURLs: [/metrics, '*'], verbs: [get]}"), ""},
+		{manifestOf("apps/v1", "DaemonSet", podsOf("{nodeSelectors: {a: b}, containers: [{name: m, image: i}]}")), "unknown field spec.template.spec.nodeSelectors; did you mean nodeSelector?; API servers"},
+		{manifestOf("v1", "Service", "spec: {Type: ClusterIP, ports: [{port: 80}]}"), "unknown field spec.Type; did you mean type?; API servers"},
+		{manifestOf("apps/v1", "DaemonSet", podsOf(`{terminationGracePeriodSeconds: -1, volumes: [{name: v}], containers: [{name: m, image: i, volumeMounts: [{name: v, mountPath: 'C:\csi'}]}]}`)), ""},
 	} {
 		objects, err := readManifests(t.TempDir(), write(t, t.TempDir(), "m.yaml", test.manifest))
 		if err != nil {
@@ -160,16 +182,47 @@ func TestUnmatchedTargets(t *testing.T) {
 	write(t, dir, "base/kustomization.yaml", "resources: [widgets.yaml]\npatches: [{target: {kind: CustomResourceDefinitin}, patch: '- {op: remove, path: /spec}'}]\n")
 	write(t, dir, "base/widgets.yaml", widgets)
 	const remove = "patch: '- {op: add, path: /metadata/labels, value: {a: b}}'"
-	write(t, dir, "kustomization.yaml", "resources: [base]\npatches:\n- {target: {kind: CustomResourceDefinition, name: 'widgetry.*'}, "+remove+"}\n- {target: {kind: CustomResourceDefinition, name: wdgetry.example.com}, "+remove+"}\n- {target: {kind: Pod, labelSelector: a=b}, "+remove+"}\n")
+	write(t, dir, "kustomization.yaml", "resources: [base]\npatches:\n- {target: {kind: CustomResourceDefinition, name: 'widgetry.*'}, "+remove+"}\n- {target: {kind: CustomResourceDefinition, name: wdgetry.example.com}, "+remove+"}\n- {target: {kind: Pod, labelSelector: a=b}, "+remove+"}\npatchesJson6902:\n- {target: {version: v1, kind: CustomResourceDefinition, name: widgetries}, "+remove+"}\n")
 	objects, err := readManifests(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		dir + `/kustomization.yaml: patches[1].target.name: found "wdgetry.example.com", so that kustomize ignores the patch; expected the name of a resource; did you mean widgetry.example.com?`,
+		dir + `/kustomization.yaml: patchesJson6902[0].target.name: found "widgetries", so that kustomize ignores the patch; expected the name of a resource`,
 		dir + `/base/kustomization.yaml: patches[0].target.kind: found "CustomResourceDefinitin", so that kustomize ignores the patch; expected the kind of a resource; did you mean CustomResourceDefinition?`,
 	}
 	if !slices.Equal(objects[0].notes, want) {
 		t.Errorf("notes\n got %q\nwant %q", objects[0].notes, want)
+	}
+}
+
+// TestAnnotations checks which annotations readManifests refuses.
+func TestAnnotations(t *testing.T) {
+	for _, test := range []struct{ key, value, want string }{
+		{"example.com/A", "any text", ""},
+		{"a/b/c", "", `metadata.annotations: found "a/b/c"; expected a key such as example.com/description`},
+		{"a", strings.Repeat("x", 300_000), "metadata.annotations: found more than 262144 bytes; expected at most 262144"},
+	} {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {" + test.key + ": '" + test.value + "'}}\n"
+		_, err := readManifests("", write(t, t.TempDir(), "m.yaml", text))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", test.key, err, test.want)
+		}
+	}
+}
+
+// TestLargeManifest checks that readManifests reads a file with many documents in seconds.
+func TestLargeManifest(t *testing.T) {
+	const documents = 1500
+	text := manifestOf("v1", "ConfigMap", "data: {text: "+strings.Repeat("x", 1500)+"}") + "---\n"
+	path := write(t, t.TempDir(), "m.yaml", strings.Repeat(text, documents))
+	start := time.Now()
+	objects, err := readManifests("", path)
+	if err != nil || len(objects) != documents {
+		t.Fatalf("found %d objects, error %v; want %d", len(objects), err, documents)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("readManifests took %s", took)
 	}
 }

@@ -50,8 +50,9 @@ func kustomize(dir string) ([]manifest, error) {
 	return objects, nil
 }
 
-// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a patch. It visits also the kustomizations in the field resources, except the
-// directories in seen.
+// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
+// patch. The function also visits the kustomizations in the fields resources and components, except the directories in
+// seen.
 func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []string {
 	file, kustomization := readKustomization(dir)
 	if file == "" || seen[dir] {
@@ -59,37 +60,53 @@ func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []st
 	}
 	seen[dir] = true
 	var notes []string
-	for i, patch := range slices.Concat(kustomization.Patches, kustomization.PatchesJson6902) { //nolint:staticcheck // users still have the deprecated field
-		text := patch.Patch
-		if patch.Path != "" {
-			content, _ := os.ReadFile(within(dir, patch.Path))
-			text = string(content)
-		}
-		target := patch.Target
-		if target == nil || target.LabelSelector != "" || target.AnnotationSelector != "" || strings.Contains(text, "$patch: delete") {
-			continue
-		}
-		var kinds, names []string
-		matches := slices.ContainsFunc(objects, func(o manifest) bool {
-			kinds = append(kinds, o.GetKind())
-			if !matchesAll(target.Kind, o.GetKind()) {
-				return false
+	for _, list := range []struct {
+		name    string
+		patches []types.Patch
+	}{
+		{"patches", kustomization.Patches},
+		{"patchesJson6902", kustomization.PatchesJson6902}, //nolint:staticcheck // users still have the deprecated field
+	} {
+		for i, patch := range list.patches {
+			if reason := unmatchedTarget(dir, patch, objects); reason != "" {
+				notes = append(notes, fmt.Sprintf("%s: %s[%d].target.%s", file, list.name, i, reason))
 			}
-			names = append(names, o.GetName())
-			return matchesPart(target.Name, o.GetName())
-		})
-		switch at := fmt.Sprintf("%s: patches[%d].target", file, i); {
-		case matches:
-		case len(names) == 0:
-			notes = append(notes, fmt.Sprintf("%s.kind: found %q, so that kustomize ignores the patch; expected the kind of a resource%s", at, target.Kind, nearest.Suggestion(target.Kind, kinds)))
-		default:
-			notes = append(notes, fmt.Sprintf("%s.name: found %q, so that kustomize ignores the patch; expected the name of a resource%s", at, target.Name, nearest.Suggestion(target.Name, names)))
 		}
 	}
 	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components) {
 		notes = append(notes, unmatchedTargets(within(dir, resource), objects, seen)...)
 	}
 	return notes
+}
+
+// unmatchedTarget returns a text about the field of a target for which a patch matches none of the objects. The text is
+// empty if the patch matches one, or deletes objects, which are then missing.
+func unmatchedTarget(dir string, patch types.Patch, objects []manifest) string {
+	text := patch.Patch
+	if patch.Path != "" {
+		content, _ := os.ReadFile(within(dir, patch.Path))
+		text = string(content)
+	}
+	target := patch.Target
+	if target == nil || target.LabelSelector != "" || target.AnnotationSelector != "" || strings.Contains(text, "$patch: delete") {
+		return ""
+	}
+	var kinds, names []string
+	for _, o := range objects {
+		kinds = append(kinds, o.GetKind())
+		if !matchesAll(target.Kind, o.GetKind()) {
+			continue
+		}
+		if matchesPart(target.Name, o.GetName()) {
+			return ""
+		}
+		names = append(names, o.GetName())
+	}
+	field, value, known := "name", target.Name, names
+	if len(names) == 0 {
+		field, value, known = "kind", target.Kind, kinds
+	}
+	return fmt.Sprintf("%s: found %q, so that kustomize ignores the patch; expected the %s of a resource%s", field, value, field, nearest.Suggestion(value, known))
 }
 
 // readKustomization returns the path and the content of the kustomization in a directory. The path is empty if there
@@ -134,6 +151,9 @@ var directoryPattern = regexp.MustCompile(`cycle detected: candidate root '([^']
 // The group is the path.
 var accumulatedPattern = regexp.MustCompile(`^.*?accumulating resources from '([^']*)': `)
 
+// unknownPattern matches the error of kustomize about an unknown field. The group is the field.
+var unknownPattern = regexp.MustCompile(`^invalid Kustomization: unknown field "([^"]*)"`)
+
 // kustomizeTexts has patterns that match errors of kustomize, and texts that replace them.
 var kustomizeTexts = []struct {
 	pattern *regexp.Regexp
@@ -149,7 +169,7 @@ var kustomizeTexts = []struct {
 	{regexp.MustCompile(`^.*invalid literal source (.*), expected key=value$`), `found the literal "$1"; expected key=value`},
 	{regexp.MustCompile(`^Found multiple kustomization files under: (.*)$`), "found several kustomization files; expected one"},
 	{regexp.MustCompile("^fieldPath `([^`]*)` is missing for replacement (source|target) (\\S*?)(?:/\\[noName\\])?(?::.*)?$"), "the field replacements: found the fieldPath $1, which the $2 $3 does not have"},
-	{regexp.MustCompile(`^(?:.*: )?kind should be Kustomization or Component`), "found another kind in the kustomization; expected Kustomization or Component"},
+	{regexp.MustCompile(`(?s)^(?:.*: )?kind should be Kustomization or Component.*$`), "found another kind in the kustomization; expected Kustomization or Component"},
 	{regexp.MustCompile(`patch and path can't be set at the same time.*$`), "found patch and path; expected one of them"},
 	{regexp.MustCompile(`(?s)^resource with name (\S+) does not match a config with the following GVK .*$`), "the field replicas: found the name $1; expected the name of a Deployment, StatefulSet, ReplicaSet or ReplicationController of the resources"},
 	{regexp.MustCompile(`(?s)^.*merging resources from '([^']*)': may not add resource with an already registered id: (\S+?)\.\[noNs\].*$`), "$1: found $2 for the second time; expected each object once"},
@@ -193,6 +213,11 @@ func kustomizeReason(err error) string {
 	if match := accumulatedPattern.FindStringSubmatch(text); match != nil {
 		text, _, _ = strings.Cut(text[len(match[0]):], "': ") // the rest is why the path is no directory either
 		text = match[1] + ": " + text
+	}
+	if match := unknownPattern.FindStringSubmatch(text); match != nil {
+		if similar := inputfile.SimilarField(&types.Kustomization{}, match[1]); similar != "" {
+			return strings.TrimPrefix(directory+": "+match[0]+similar, ": ")
+		}
 	}
 	for _, known := range kustomizeTexts {
 		text = known.pattern.ReplaceAllString(text, known.text)

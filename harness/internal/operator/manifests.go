@@ -119,8 +119,10 @@ func readManifest(path string) ([]manifest, error) {
 		if len(fields) == 0 {
 			continue // a document with only comments
 		}
-		if mistaken := inputfile.Mistaken(content, "a Kubernetes manifest"); mistaken != nil && fields["kind"] == nil {
-			return nil, fmt.Errorf("%s: %w", path, mistaken)
+		if fields["kind"] == nil { // only then, because Mistaken reads the whole file
+			if mistaken := inputfile.Mistaken(content, "a Kubernetes manifest"); mistaken != nil {
+				return nil, fmt.Errorf("%s: %w", path, mistaken)
+			}
 		}
 		read, err := objectsOf(o)
 		if err != nil {

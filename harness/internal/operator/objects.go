@@ -39,8 +39,10 @@ type objects struct {
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
 	mutated []admissionv1.Rule           // rules of mutating webhooks, which may complete objects
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
-	places  map[string]string            // file and document of each object, by its subject.ObjectKey
-	ignored []string                     // kinds whose objects a run does not create
+	// otherRules is true if a role binding names a role that the manifests lack, such as cluster-admin.
+	otherRules bool
+	places     map[string]string // file and document of each object, by its subject.ObjectKey
+	ignored    []string          // kinds whose objects a run does not create
 	// incomplete has texts about mistakes in objects that do not change a run; see the function incomplete.
 	incomplete []string
 	// services are the Services in the manifests. If a webhook refers to a Service, a run creates a
@@ -52,6 +54,7 @@ type objects struct {
 // a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	sorted := &objects{places: map[string]string{}, mutated: mutatedBy(manifests)}
+	roles := map[string]bool{}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
 			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
@@ -60,6 +63,12 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	bound, err := boundRoles(manifests)
 	if err != nil {
 		return nil, err
+	}
+	for _, o := range manifests {
+		roles[o.GetKind()+"/"+o.GetName()] = true
+	}
+	for role := range bound {
+		sorted.otherRules = sorted.otherRules || role != "/" && !roles[role]
 	}
 	if err := checkRoleRefs(manifests); err != nil {
 		return nil, err
@@ -83,7 +92,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
 		}
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
-			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
+			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v; API servers accept this value, but it permits nothing", o.place, o.GetKind(), o.GetName(), err))
 		}
 	}
 	return sorted, nil
@@ -98,7 +107,11 @@ func withoutName(o *unstructured.Unstructured) error {
 	if name := metadata["name"]; name != nil && name != "" {
 		return fmt.Errorf("%s: metadata.name: found %.60v; expected a text (quote a value such as 7 or true)", o.GetKind(), name)
 	}
-	return fmt.Errorf("found a %s without metadata.name; expected a name", o.GetKind())
+	article := "a"
+	if strings.ContainsAny(o.GetKind()[:min(1, len(o.GetKind()))], "AEIO") {
+		article = "an"
+	}
+	return fmt.Errorf("found %s %s without metadata.name; expected a name", article, o.GetKind())
 }
 
 // bindsOtherAccounts reports whether the manifests have ServiceAccounts, but none to which a role binding grants

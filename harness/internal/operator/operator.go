@@ -65,7 +65,7 @@ type Operator struct {
 	// Missing lists the environment variables and volumes of the Deployment that the program does not
 	// get, such as "variable TOKEN".
 	Missing []string
-	// Incomplete has texts about mistakes in the manifests that do not change a run, such as missing values.
+	// Incomplete has texts about probable mistakes for which a run may nevertheless start, such as missing values.
 	Incomplete []string
 	// Ignored lists the kinds in the manifests whose objects a run does not create, such as
 	// "Service".
@@ -175,6 +175,11 @@ func (d *subjectFile) operator(ctx context.Context, manifestDir, executable stri
 	if len(described.Controllers) == 0 {
 		return nil, d.document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition of a namespaced kind in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
+	notes, err := d.checkFiles()
+	if err != nil {
+		return nil, err
+	}
+	notes = slices.Concat(deployed.incomplete, notes, deployed.unreadable(described))
 	environment, missing := deployed.environment(d.Subject.Env)
 	volumes, missingVolumes := deployed.volumes(d.Subject.Files)
 	for _, volume := range missingVolumes {
@@ -200,7 +205,7 @@ func (d *subjectFile) operator(ctx context.Context, manifestDir, executable stri
 		return nil, d.document.Errorf("subject.exec", "%s%s", strings.TrimPrefix(err.Error(), "exec:"), execHint(d.dir, d.Subject.Exec))
 	}
 	slices.Sort(deployed.ignored)
-	return &Operator{Target: target, Scenario: described, Missing: missing, Incomplete: deployed.incomplete, Ignored: slices.Compact(deployed.ignored)}, nil
+	return &Operator{Target: target, Scenario: described, Missing: missing, Incomplete: notes, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
 // fromDeployment reports whether the value at a path of [subject.Definition], such as args[0], comes from the

@@ -394,6 +394,7 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "other/kustomization.yaml", "resources: [other.yaml]\n")
 	write(t, dir, "other/other.yaml", "metadata: {name: a}\n")
 	write(t, dir, "misspelled/kustomization.yaml", "resorces: [none.yaml]\n")
+	write(t, dir, "manifest/kustomization.yaml", "apiVersion: v1\nkind: ConfigMap\nresources: [../widgets.yaml]\n")
 	write(t, dir, "bare/kustomization.yaml", "resources: [../empty]\n")
 	for name, patch := range map[string]string{
 		"list": "[{op: remove, path: /spec}]", "flow": "'[{op: remove, path: /spec}]'", "one": "'{op: remove, path: /spec}'",
@@ -452,7 +453,8 @@ func TestErrors(t *testing.T) {
 		{"kustomization of a Helm chart", "subject: {exec: run, manifests: [chart]}", `/chart: found helmCharts, which gauntlet does not support; render the charts with "helm template", and name the results in resources`},
 		{"kustomization of a URL", "subject: {exec: run, manifests: [remote]}", "/remote: found the URL of a remote resource; expected files on this machine"},
 		{"damaged file of a kustomization", "subject: {exec: run, manifests: [cut]}", "/cut: a.yaml: line 2: found no end of the mapping in braces; expected ',' or '}'"},
-		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; if only`},
+		{"unknown field of a kustomization", "subject: {exec: run, manifests: [misspelled]}", `/misspelled: invalid Kustomization: unknown field "resorces"; did you mean resources?`},
+		{"kustomization of another kind", "subject: {exec: run, manifests: [manifest]}", "/manifest: found another kind in the kustomization; expected Kustomization or Component"},
 		{"invalid module", "subject: {module: a b@v1}", `:1:19: subject.module: found "a b@v1"; expected the path of a main package and a version`},
 		{"invalid version of a module", "subject: {module: example.com/x@../../z}", `:1:19: subject.module: found "example.com/x@../../z"; expected the path of a main package and a version`},
 		{"missing program", "subject: {exec: none, manifests: [widgets.yaml]}", ":1:17: subject.exec: " + dir + "/none: no such file or directory; expected an executable file"},
@@ -541,6 +543,9 @@ func TestInvalidManifests(t *testing.T) {
 		{"no sideEffects", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}}]\n", "webhooks[0].sideEffects: found nothing; expected None or NoneOnDryRun"},
 		{"sideEffects of v1beta1", webhook + "webhooks: [{name: a.b.c, clientConfig: {service: {name: a, namespace: b}}, sideEffects: Some}]\n", `webhooks[0].sideEffects: found "Some"; expected None or NoneOnDryRun`},
 		{"no clientConfig", webhook + "webhooks: [{name: a.b.c, sideEffects: None}]\n", "webhooks[0].clientConfig: found neither service nor url"},
+		{"unknown version of a built-in kind", "apiVersion: v2\nkind: ConfigMap\nmetadata: {name: a}\n", "ConfigMap a: apiVersion: found v2; expected v1, because API servers do not serve"},
+		{"unknown version of a kind that a run ignores", "apiVersion: autoscaling/v3\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n", ""},
+		{"Ingress without a name", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {}\n", "found an Ingress without metadata.name; expected a name"},
 		{"kind of an older version", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n", ""},
 		{"webhook without TLS", webhook + "webhooks: [{name: a.b.c, clientConfig: {url: 'http://a/b'}}]\n", `webhooks[0].clientConfig.url: found "http://a/b"; expected a URL that begins with https://`},
 		{"unknown template in the Deployment", deployment + "{containers: [{name: a, image: i, args: ['{{.Port}}']}]}}}\n", "m.yaml, document 1: Deployment a: args[0]: found \"{{.Port}}\""},
@@ -619,6 +624,43 @@ func TestInvalidManifests(t *testing.T) {
 			_, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: run, manifests: [crd.yaml, m.yaml]}"))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error\n got %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestNotes checks the notes about files and permissions that a program probably needs.
+func TestNotes(t *testing.T) {
+	rule := func(verbs string) string {
+		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{apiGroups: [example.com], resources: [widgetry], verbs: " + verbs + "}]}\n"
+	}
+	binding := func(role string) string {
+		return "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: " + role + "}, roleRef: {kind: ClusterRole, name: " + role + "}}\n"
+	}
+	for _, test := range []struct{ name, role, fields, note, want string }{
+		{"all", rule("[get, list, watch]") + binding("a"), "", "", ""},
+		{"verb *", rule("['*']") + binding("a"), "", "", ""},
+		{"other role", rule("[get]") + binding("a") + binding("cluster-admin"), "", "", ""},
+		{"no binding", rule("[get]"), "", "", ""},
+		{"no watch", rule("[get, list, update]") + binding("a"), "", "the controller widget: found no bound role that permits it to watch widgetry.example.com", ""},
+		{"no read", rule("[update]") + binding("a"), "", "permits it to list and watch widgetry.example.com", ""},
+		{"file", rule("['*']"), "args: ['--config={{.Files}}/a.yaml', '--cert-dir={{.Files}}/tls/x'], files: {a.yaml: x}", "", ""},
+		{"misspelled file", rule("['*']"), "args: ['--config={{.Files}}/confg.yaml'], files: {config.yaml: x}", "", `subject.args[0]: found the file "confg.yaml"; expected a name in subject.files; did you mean config.yaml?`},
+		{"other file", rule("['*']"), "env: {LOG: '{{ .Files }}/log'}", `subject.env.LOG: found the file "log", which is not in subject.files`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeProgram(t, dir, "run")
+			write(t, dir, "m.yaml", widgets+"---\n"+test.role)
+			loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: run, manifests: [m.yaml], "+test.fields+"}"))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("error\n got %v\nwant %s", err, test.want)
+			}
+			if err != nil {
+				return
+			}
+			if notes := strings.Join(loaded.Incomplete, "\n"); (notes == "") != (test.note == "") || !strings.Contains(notes, test.note) {
+				t.Errorf("notes\n got %s\nwant %s", notes, test.note)
 			}
 		})
 	}

@@ -38,8 +38,8 @@ func pathHint(dir, name string) string {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return "; the symbolic link leads to a file that does not exist"
+	if target := inputfile.MissingTarget(path); target != "" {
+		return "; the symbolic link leads to a file that does not exist" + target
 	}
 	if absolute, err := filepath.Abs(name); err == nil {
 		if _, err := os.Stat(absolute); err == nil {

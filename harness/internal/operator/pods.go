@@ -86,14 +86,28 @@ func checkMounts(at string, container corev1.Container, volumes []corev1.Volume)
 		switch {
 		case !slices.Contains(names, mount.Name):
 			return wrong(at+".name", mount.Name, "the name of one of the volumes of the pod"+nearest.Suggestion(mount.Name, names))
-		case !path.IsAbs(mount.MountPath) || path.Clean(mount.MountPath) == "/":
-			return wrong(at+".mountPath", mount.MountPath, "an absolute path other than /")
+		case mount.MountPath == "":
+			return wrong(at+".mountPath", nil, "a path")
 		case paths[mount.MountPath]:
 			return fmt.Errorf("%s.mountPath: found %q twice; expected each path once", at, mount.MountPath)
 		case path.IsAbs(mount.SubPath) || slices.Contains(strings.Split(mount.SubPath, "/"), ".."):
 			return wrong(at+".subPath", mount.SubPath, "a relative path inside the volume")
 		}
 		paths[mount.MountPath] = true
+	}
+	return nil
+}
+
+// checkMountPaths returns an error about a mount that gauntlet cannot provide to a program. The API server also accepts
+// other paths, such as those of Windows.
+func checkMountPaths(spec corev1.PodSpec) error {
+	for i, container := range spec.Containers {
+		for j, mount := range container.VolumeMounts {
+			if !path.IsAbs(mount.MountPath) || path.Clean(mount.MountPath) == "/" {
+				at := fmt.Sprintf("spec.template.spec.containers[%d].volumeMounts[%d].mountPath", i, j)
+				return wrong(at, mount.MountPath, "an absolute path other than /, because a run mounts the volume for the program")
+			}
+		}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // resourceVerbs has the verbs with which the API server checks requests for resources.
@@ -24,21 +25,33 @@ var resourceVerbs = []string{
 // them.
 var methodVerbs = []string{"get", "post", "put", "patch", "delete", "head", "options", rbacv1.VerbAll, "list", "watch", "create", "update"}
 
-// checkRule returns an error about a rule of a role. The API server accepts misspelled verbs and resources, but
-// they permit nothing.
+// checkRule returns an error about a rule of a role that the API server refuses.
 func checkRule(at string, rule *rbacv1.PolicyRule) error {
-	verbs := resourceVerbs
 	switch forURLs := len(rule.NonResourceURLs) > 0; {
 	case len(rule.Verbs) == 0:
 		return wrong(at+".verbs", nil, "at least one verb such as get")
 	case forURLs && len(rule.APIGroups)+len(rule.Resources) > 0:
 		return fmt.Errorf("%s: found resources and nonResourceURLs; expected one of them in a rule", at)
 	case forURLs:
-		verbs = methodVerbs
 	case len(rule.APIGroups) == 0:
 		return wrong(at+".apiGroups", nil, `at least one group such as apps, or "" for the kinds of the version v1`)
 	case len(rule.Resources) == 0:
 		return wrong(at+".resources", nil, "at least one resource such as pods, or nonResourceURLs")
+	}
+	return nil
+}
+
+// checkRuleNames returns an error about a misspelled name in a rule of a role. The API server accepts such a rule, but
+// the name permits nothing.
+func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
+	verbs := resourceVerbs
+	if len(rule.NonResourceURLs) > 0 {
+		verbs = methodVerbs
+	}
+	for i, url := range rule.NonResourceURLs {
+		if url != rbacv1.NonResourceAll && !strings.HasPrefix(url, "/") {
+			return wrong(fmt.Sprintf("%s.nonResourceURLs[%d]", at, i), url, "a path that begins with /, or *")
+		}
 	}
 	for i, verb := range rule.Verbs {
 		if verb == "" {
@@ -76,7 +89,8 @@ func checkGroup(at, group string) error {
 	return nil
 }
 
-// checkResourceNames returns an error about a misspelled resource of a rule, if all its groups are built in.
+// checkResourceNames returns an error about a misspelled resource of a rule, if all its groups are built in. It knows
+// also resources that only older API servers serve.
 func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
 	var known []string
 	for _, group := range rule.APIGroups {
@@ -104,7 +118,7 @@ func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
 			_, ok := kube.BuiltinByResource(group, name)
 			return ok
 		})
-		if builtin {
+		if builtin || slices.Contains(known, name) {
 			continue
 		}
 		at := fmt.Sprintf("%s.resources[%d]", at, i)
@@ -205,4 +219,35 @@ func checkSubject(at string, s *rbacv1.Subject) error {
 		return wrong(at+".apiGroup", s.APIGroup, fmt.Sprintf("%q for a %s", group, s.Kind))
 	}
 	return nil
+}
+
+// unreadable returns a text for each controller whose kind no bound role permits to list and watch. Without bound
+// roles, a run permits everything.
+func (s *objects) unreadable(described scenario.Operator) []string {
+	if len(s.rules) == 0 || s.otherRules {
+		return nil
+	}
+	var notes []string
+	for _, c := range described.Controllers {
+		i := slices.IndexFunc(s.kinds, func(k scenario.ExternalKind) bool { return k.Kind == c.Kind })
+		if i < 0 {
+			continue // a kind without a CustomResourceDefinition in the manifests
+		}
+		group, _, _ := strings.Cut(s.kinds[i].APIVersion, "/")
+		missing := slices.DeleteFunc([]string{"list", "watch"}, func(verb string) bool {
+			return slices.ContainsFunc(s.rules, func(rule rbacv1.PolicyRule) bool {
+				return containsOrAll(rule.Verbs, verb) && containsOrAll(rule.APIGroups, group) && containsOrAll(rule.Resources, s.kinds[i].Plural)
+			})
+		})
+		if len(missing) > 0 {
+			notes = append(notes, fmt.Sprintf("the controller %s: found no bound role that permits it to %s %s.%s; expected this permission for the kind that it reconciles",
+				c.Name, nearest.List(missing, "and"), s.kinds[i].Plural, group))
+		}
+	}
+	return notes
+}
+
+// containsOrAll reports whether a list of a rule contains a value, or * for all values.
+func containsOrAll(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, rbacv1.VerbAll)
 }

@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// typeChecks has the checks for values that the API server refuses, by the Go type of the values.
+// typeChecks has checks by the Go type of values. They find only values that the API server refuses, but not all of
+// them.
 var typeChecks = map[reflect.Type]typeCheck{
 	reflect.TypeFor[metav1.ObjectMeta]():                         checkOf(checkMetadata),
 	reflect.TypeFor[metav1.LabelSelector]():                      checkOf(checkSelector),
@@ -65,6 +66,11 @@ var incompleteChecks = map[reflect.Type]typeCheck{
 	reflect.TypeFor[appsv1.StatefulSetSpec]():    checkOf(func(at string, s *appsv1.StatefulSetSpec) error { return missingSelector(at, s.Selector, s.Template) }),
 	reflect.TypeFor[appsv1.DaemonSetSpec]():      checkOf(func(at string, s *appsv1.DaemonSetSpec) error { return missingSelector(at, s.Selector, s.Template) }),
 	reflect.TypeFor[rbacv1.ClusterRoleBinding](): checkOf(missingNamespace),
+}
+
+// permissionChecks has the checks for names in roles that the API server accepts, but that permit nothing.
+var permissionChecks = map[reflect.Type]typeCheck{
+	reflect.TypeFor[rbacv1.PolicyRule](): checkOf(checkRuleNames),
 }
 
 // missing returns an error about a missing value at a path.

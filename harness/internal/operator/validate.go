@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -36,7 +37,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 	if o.GetName() == "" { // a name may be missing or generated
 		return nil
 	}
-	if served := kube.ServedVersions(o.GroupVersionKind()); served != nil {
+	if served := servedVersions(o.GroupVersionKind()); served != nil {
 		if o.GetKind() != "Deployment" && !slices.Contains(installed, o.GetKind()) {
 			return nil
 		}
@@ -48,8 +49,22 @@ func checkManifest(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// servedVersions returns what [kube.ServedVersions] does, but also for a version such as v2 that a built-in group lacks.
+func servedVersions(gvk schema.GroupVersionKind) []string {
+	served := kube.ServedVersions(gvk)
+	if scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) {
+		return served
+	}
+	for _, version := range scheme.Scheme.PrioritizedVersionsForGroup(gvk.Group) {
+		if known := version.WithKind(gvk.Kind); scheme.Scheme.Recognizes(known) && kube.ServedVersions(known) == nil {
+			served = append(served, version.String())
+		}
+	}
+	return served
+}
+
 // validate returns an error about a field of an object. It accepts each object of a group or version that
-// gauntlet does not know. In an object that a run does not create, unknown fields may be newer than this client.
+// gauntlet does not know. In an object that a run does not create, it accepts unknown fields.
 func validate(o *unstructured.Unstructured) error {
 	if isDefinition(o) {
 		return checkDefinition(o)
@@ -58,7 +73,7 @@ func validate(o *unstructured.Unstructured) error {
 	if err != nil {
 		return nil
 	}
-	unknownFields := checkSimilarFields
+	unknownFields := func(*unstructured.Unstructured, any) error { return nil }
 	if slices.Contains(installed, o.GetKind()) {
 		unknownFields = checkFields
 	}
@@ -72,16 +87,18 @@ func validate(o *unstructured.Unstructured) error {
 	)
 }
 
-// withUnknown adds to an error about a value the first unknown field of the object, which is often its cause.
+// withUnknown adds to an error about a value the first unknown field of the object, which is often its cause. The path of
+// a field inside that value begins there.
 func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
 	if unknown := checkFields(o, typed); err != nil && unknown != nil {
-		return fmt.Errorf("%w (%w)", err, unknown)
+		at, _, _ := strings.Cut(err.Error(), ": ")
+		return fmt.Errorf("%w (%s)", err, strings.Replace(unknown.Error(), "unknown field "+at+".", "unknown field ", 1))
 	}
 	return err
 }
 
 // incomplete returns an error about a mistake that does not change a run. The object lacks a value that the API server
-// needs, or has an unknown field that the API server ignores.
+// needs, or has a name or a field that the API server accepts, but that has no effect.
 func incomplete(o *unstructured.Unstructured) error {
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil || decode(withoutBundles(o), typed) != nil {
@@ -89,6 +106,9 @@ func incomplete(o *unstructured.Unstructured) error {
 	}
 	if err := checkValues("", reflect.ValueOf(typed), incompleteChecks); err != nil {
 		return fmt.Errorf("%w; a run does not need this value, but API servers refuse the object without it", withUnknown(err, o, typed))
+	}
+	if err := checkValues("", reflect.ValueOf(typed), permissionChecks); err != nil {
+		return fmt.Errorf("%w; API servers accept this value, but it permits nothing", err)
 	}
 	if err := checkFields(o, typed); err != nil {
 		return fmt.Errorf("%w; API servers of the version of this program ignore the field", err)
@@ -296,6 +316,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 	switch {
 	case client.Service == nil && client.URL == nil:
 		return fmt.Errorf("webhooks[%d].clientConfig: found neither service nor url; expected the service of the webhook", i)
+	case client.Service != nil && client.URL != nil:
+		return fmt.Errorf("webhooks[%d].clientConfig: found service and url; expected one of them", i)
 	case client.URL != nil && !strings.HasPrefix(*client.URL, "https://"):
 		return fmt.Errorf("webhooks[%d].clientConfig.url: found %.200q; expected a URL that begins with https://", i, *client.URL)
 	case client.Service != nil && (client.Service.Name == "" || client.Service.Namespace == ""):
@@ -306,6 +328,8 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 		return fmt.Errorf("webhooks[%d].sideEffects: found %.60q; expected %s", i, string(*effects), nearest.List(known, "or"))
 	case len(versions) == 0:
 		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found nothing; expected a list with v1", i)
+	case !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1"):
+		return fmt.Errorf("webhooks[%d].admissionReviewVersions: found %.60q; expected a list with v1", i, versions)
 	case len(validation.IsFullyQualifiedName(field.NewPath("name"), w.Name)) > 0:
 		return fmt.Errorf("webhooks[%d].name: found %.80q; expected a name with at least three parts, such as default.notebooks.example.com", i, w.Name)
 	case client.Service != nil && client.Service.Path != nil && !strings.HasPrefix(*client.Service.Path, "/"):

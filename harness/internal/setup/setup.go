@@ -133,8 +133,10 @@ func cacheDir(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("%w: found %q; expected an absolute path in %s", ErrNoCache, getenv(variable), variable)
 	}
 	dir := filepath.Join(cache, "gauntlet")
-	if err := inputfile.CheckDirectory(filepath.Join(dir, "upstream")); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoCache, err)
+	for _, path := range []string{cache, dir, filepath.Join(dir, "upstream")} {
+		if err := inputfile.CheckDirectory(path); err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrNoCache, variable, err)
+		}
 	}
 	return dir, nil
 }

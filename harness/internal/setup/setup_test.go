@@ -24,6 +24,7 @@ func TestCacheDir(t *testing.T) {
 		{name: "only HOME is set", home: "/h", want: "/h/.cache/gauntlet"},
 		{name: "neither is set", wantErr: "neither XDG_CACHE_HOME nor HOME"},
 		{name: "relative home", home: "h", wantErr: `found "h"; expected an absolute path in HOME`},
+		{name: "file", xdg: "/etc/passwd", wantErr: "XDG_CACHE_HOME: /etc/passwd: found a file; expected a directory"},
 		{name: "relative path", xdg: "x", wantErr: `found "x"; expected an absolute path in XDG_CACHE_HOME`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
