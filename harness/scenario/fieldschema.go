@@ -97,8 +97,8 @@ func (v *validator) schemaFields(path string, kind Kind, found Fields) {
 	v.schemaValue(path, kind, schema.fields, fields)
 }
 
-// wrongObject reports whether a manifest or a patch at path has an error, or the create step of a manifest has another
-// apiVersion than the kind.
+// wrongObject reports whether a manifest or a patch at path has an error already. An error about the apiVersion of the
+// create step counts, too.
 func (v *validator) wrongObject(path string) bool {
 	return v.invalid(path) || v.invalid(strings.TrimSuffix(path, ".manifest")+".apiVersion")
 }
