@@ -234,15 +234,15 @@ func (v *validator) specReplicas(path string, kind Kind, found Fields) {
 	v.check(value == nil || !ok || !isKubernetesVersion(known), path, "found %s; expected a number from 0 to %d", text, replicasMax)
 }
 
-// object returns the object that a create operation with a manifest creates.
-func (c *Create) object() map[string]any {
+// Object returns the object that a create operation with a manifest creates, without its namespace.
+func (c *Create) Object() map[string]any {
 	object := c.Manifest.Copy()
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
 	}
 	metadata["name"] = c.Name
-	object["apiVersion"], object["kind"], object["metadata"] = c.APIVersion, string(c.Kind), metadata
+	object["apiVersion"], object["kind"], object["metadata"] = c.kubeKind().APIVersion(), string(c.Kind), metadata
 	return object
 }
 
@@ -263,7 +263,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 	}
 	v.check(c.Manifest != nil || v.invalid(path), path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
 	v.fieldsOf(path+".manifest", c.Kind, c.Manifest)
-	v.refusedFields(path+".manifest", c.Kind, c.object(), false)
+	v.refusedFields(path+".manifest", c.Kind, c.Object(), false)
 }
 
 // apiVersion records an error if a create operation with a manifest has no valid apiVersion. The

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -26,15 +27,31 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 	if of.namespace != "" {
 		object.SetNamespace(of.namespace)
 	}
+	if err := completePodTemplates(object, of.Builtin(), pod); err != nil {
+		return nil, fmt.Errorf("filling in the defaults of the pod template of %s: %w", of.describe(name), err)
+	}
+	return object, nil
+}
+
+// Manifest returns the object that a create operation with a manifest creates, for checks before a run. The object has
+// no namespace. Containers without an image have the image [StandInImage].
+func Manifest(create *scenario.Create) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{Object: create.Object()}
+	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "standin", Image: StandInImage}}}
+	return object, completePodTemplates(object, kube.Generic(object.GroupVersionKind()).Builtin(), pod)
+}
+
+// completePodTemplates adds missing fields to the pod templates of an object; see completePodTemplate.
+func completePodTemplates(object *unstructured.Unstructured, builtin bool, pod corev1.PodSpec) error {
 	for _, path := range podTemplates {
 		template, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 		if fields, ok := template.(map[string]any); ok && err == nil {
-			if err := completePodTemplate(fields, of.Builtin(), pod); err != nil {
-				return nil, fmt.Errorf("filling in the defaults of the pod template of %s: %w", of.describe(name), err)
+			if err := completePodTemplate(fields, builtin, pod); err != nil {
+				return err
 			}
 		}
 	}
-	return object, nil
+	return nil
 }
 
 // podTemplates are the paths of the pod templates in objects of built-in kinds. Custom resources

@@ -116,6 +116,18 @@ func incomplete(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// Refused returns an error about a field of an object of Kubernetes that the API server would refuse.
+func Refused(o *unstructured.Unstructured) error {
+	if err := validate(o); err != nil {
+		return err
+	}
+	typed, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err != nil || decode(withoutBundles(o), typed) != nil {
+		return nil
+	}
+	return withUnknown(checkValues("", reflect.ValueOf(typed), incompleteChecks), o, typed)
+}
+
 // checkWebhooks returns an error about the webhooks of a webhook configuration.
 func checkWebhooks(typed any) error {
 	var webhooks []admissionv1.ValidatingWebhook
