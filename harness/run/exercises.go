@@ -14,15 +14,11 @@ import (
 // ValidateBeforeStart returns an error with all reasons not to start a run of the scenario:
 //
 //   - the errors of [Validate]
-//   - manifests in the workload that the API server would refuse
 //   - triggers that never match
 //   - checks in the field `exercises` that no run of the scenario can exercise,
 //     because nothing in the run could violate them
 func ValidateBeforeStart(s *scenario.Scenario) error {
 	errs := []error{Validate(s), s.CheckReachable()}
-	if errs[0] == nil { // otherwise, the reason for an error may be one that Validate reports
-		errs = append(errs, checkManifests(s)...)
-	}
 	for i, id := range s.Exercises {
 		if c, ok := check.Find(id); ok {
 			errs = append(errs, checkExercised(s, fmt.Sprintf("exercises[%d]", i), &c))

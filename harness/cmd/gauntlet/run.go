@@ -553,7 +553,16 @@ func validatorFor(subjects ...string) func(*scenario.Scenario) error {
 	if slices.ContainsFunc(subjects, isSubjectFile) {
 		return run.Validate
 	}
-	return run.ValidateBeforeStart
+	return validateBeforeStart
+}
+
+// validateBeforeStart returns an error with all reasons not to start a run of the scenario. It also checks the manifests
+// in the workload.
+func validateBeforeStart(s *scenario.Scenario) error {
+	if err := run.ValidateBeforeStart(s); err != nil {
+		return err
+	}
+	return operator.CheckScenario(s)
 }
 
 // printWarnings prints the warnings of a scenario, such as a warning for each old name that the

@@ -13,7 +13,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -139,7 +138,7 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 	}
 	for _, target := range s.CreatedObjects() {
 		if slices.Contains(kinds, string(target.Kind)) {
-			return run.ValidateBeforeStart(s)
+			return validateBeforeStart(s)
 		}
 	}
 	words := strings.Join(kinds, " or a ")

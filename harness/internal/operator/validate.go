@@ -116,8 +116,8 @@ func incomplete(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// Refused returns an error about a field of an object of Kubernetes that the API server would refuse.
-func Refused(o *unstructured.Unstructured) error {
+// refused returns an error about a field of an object of Kubernetes that the API server would refuse.
+func refused(o *unstructured.Unstructured) error {
 	if err := validate(o); err != nil {
 		return err
 	}

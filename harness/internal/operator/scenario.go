@@ -1,11 +1,10 @@
-package run
+package operator
 
 import (
 	"errors"
 	"fmt"
 	"regexp"
 
-	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
@@ -13,9 +12,9 @@ import (
 // fieldPattern matches the path of a field at the beginning of an error about an object, such as "spec.ports[0].port: ".
 var fieldPattern = regexp.MustCompile(`^([a-zA-Z][\w.\[\]-]*): (.*)$`)
 
-// checkManifests returns an error for each manifest in the workload that the API server would refuse. It knows the
+// CheckScenario returns an error with each manifest in the workload that the API server would refuse. It knows the
 // kinds of Kubernetes.
-func checkManifests(s *scenario.Scenario) []error {
+func CheckScenario(s *scenario.Scenario) error {
 	var errs []error
 	for i, step := range s.Workload {
 		create, ok := step.Operation.(*scenario.Create)
@@ -24,7 +23,7 @@ func checkManifests(s *scenario.Scenario) []error {
 		}
 		object, err := workload.Manifest(create)
 		if err == nil {
-			err = operator.Refused(object)
+			err = refused(object)
 		}
 		if err == nil {
 			continue
@@ -35,5 +34,5 @@ func checkManifests(s *scenario.Scenario) []error {
 		}
 		errs = append(errs, s.Errorf(path, "%w", err))
 	}
-	return errs
+	return scenario.JoinErrors(errs...)
 }

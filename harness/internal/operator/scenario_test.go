@@ -1,4 +1,4 @@
-package run
+package operator
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestManifests checks which manifests of a workload are refused before the start of a run.
-func TestManifests(t *testing.T) {
+// TestCheckScenario checks which manifests of a workload are refused.
+func TestCheckScenario(t *testing.T) {
 	const pods = `template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}`
 	for _, test := range []struct{ name, create, want string }{
 		{"valid", "kind: StatefulSet, manifest: {spec: {serviceName: web, selector: {matchLabels: {app: web}}, " + pods + "}}", ""},
@@ -26,7 +26,7 @@ func TestManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = ValidateBeforeStart(s)
+			err = CheckScenario(s)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error\n got %v\nwant %s", err, test.want)
 			}
