@@ -100,9 +100,6 @@ func (s *objects) kindOf(ctx context.Context, o *unstructured.Unstructured) (sce
 			kind.APIVersion = d.Spec.Group + "/" + version.Name
 		}
 	}
-	if kind.APIVersion == "" || kind.Kind == "" || kind.Plural == "" {
-		return kind, fmt.Errorf("found kind %q, plural %q and stored version %q; expected spec.names.kind, spec.names.plural and a version with storage: true", kind.Kind, kind.Plural, kind.APIVersion)
-	}
 	return kind, nil
 }
 

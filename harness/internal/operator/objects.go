@@ -80,22 +80,25 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 		}
 		sorted.places[key] = o.place
 		sorted.incomplete = append(sorted.incomplete, o.notes...)
-		if err := incomplete(o.Unstructured); err != nil {
-			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
-		}
+		sorted.note(o, incomplete(o.Unstructured))
 		if err := sorted.add(ctx, o, bound); err != nil {
 			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
 		}
 	}
 	for _, o := range manifests {
-		if err := sorted.checkCustomKind(o.Unstructured); err != nil {
-			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
-		}
+		sorted.note(o, sorted.checkCustomKind(o.Unstructured))
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
-			sorted.incomplete = append(sorted.incomplete, fmt.Sprintf("%s: %s %s: %v; API servers accept this value, but it permits nothing", o.place, o.GetKind(), o.GetName(), err))
+			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but it permits nothing", err))
 		}
 	}
 	return sorted, nil
+}
+
+// note adds a mistake in an object that does not change a run, or nothing if the error is nil.
+func (s *objects) note(o manifest, err error) {
+	if err != nil {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
+	}
 }
 
 // withoutName returns an error about an object without a name. The name may be missing, or be no text.
