@@ -86,9 +86,9 @@ var causes = map[string]struct {
 	"terminating-namespace": {"the fault namespace-terminating", func(s *scenario.Scenario) bool {
 		return slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Name == "namespace-terminating" })
 	}},
-	"rollback": {"a rollback step", func(s *scenario.Scenario) bool { return slices.ContainsFunc(allSteps(s), rollsBack) }},
+	"rollback": {"a rollback step", func(s *scenario.Scenario) bool { return slices.ContainsFunc(s.StepsOfAllUsers(), rollsBack) }},
 	"revision-history-limit": {"a step such as rollout, after which a Deployment has an old ReplicaSet", func(s *scenario.Scenario) bool {
-		return slices.ContainsFunc(allSteps(s), mayLeaveReplicaSet)
+		return slices.ContainsFunc(s.StepsOfAllUsers(), mayLeaveReplicaSet)
 	}},
 }
 
@@ -118,7 +118,7 @@ func mayLeaveReplicaSet(step scenario.Step) bool {
 // ReplicaSets.
 func reconciledKinds(s *scenario.Scenario) []string {
 	var kinds []string
-	for _, step := range allSteps(s) {
+	for _, step := range s.StepsOfAllUsers() {
 		switch target, _ := step.Target(); target.Kind {
 		case scenario.Deployment:
 			kinds = append(kinds, kube.Deployment, kube.ReplicaSet)
@@ -129,14 +129,4 @@ func reconciledKinds(s *scenario.Scenario) []string {
 		}
 	}
 	return kinds
-}
-
-// allSteps returns every step that changes objects in a run. These are the steps of the workload
-// and of all user-edit faults.
-func allSteps(s *scenario.Scenario) []scenario.Step {
-	steps := slices.Clone(s.Workload)
-	for _, fault := range s.Faults {
-		steps = append(steps, fault.Params.Steps()...)
-	}
-	return steps
 }

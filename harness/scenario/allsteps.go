@@ -5,8 +5,9 @@ import "slices"
 // This file finds what all users of a run do: the steps of the workload, and those in parameters of faults such as
 // user-edit.
 
-// stepsOfAllUsers returns the steps of the workload and of other users.
-func (s *Scenario) stepsOfAllUsers() []Step {
+// StepsOfAllUsers returns every step that changes objects in a run. These are the steps of the workload, and those in
+// parameters of faults such as user-edit.
+func (s *Scenario) StepsOfAllUsers() []Step {
 	return append(slices.Clone(s.Workload), s.stepsOfOthers()...)
 }
 
@@ -44,7 +45,7 @@ func (s *Scenario) setsOwner(kind string) bool {
 // valuesInManifests returns the values of all fields with a name in manifests and patches, at every depth.
 func (s *Scenario) valuesInManifests(name string) []any {
 	var found []any
-	for _, step := range s.stepsOfAllUsers() {
+	for _, step := range s.StepsOfAllUsers() {
 		switch op := step.Operation.(type) {
 		case *Create:
 			found = append(found, valuesOf(name, op.Manifest.Copy())...)

@@ -92,7 +92,7 @@ func (v *validator) conditionType(at string, kind Kind, condition FieldCondition
 // setsConditions reports whether another program than the controllers of Kubernetes may set conditions.
 func (v *validator) setsConditions() bool {
 	s := v.scenario
-	patched := slices.ContainsFunc(s.stepsOfAllUsers(), func(step Step) bool {
+	patched := slices.ContainsFunc(s.StepsOfAllUsers(), func(step Step) bool {
 		patch, ok := step.Operation.(*Patch)
 		return ok && len(patch.Status) > 0
 	})

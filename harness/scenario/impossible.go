@@ -187,7 +187,7 @@ func (v *validator) published() {
 
 // deletes reports whether a step of the workload or of another user deletes an object.
 func (s *Scenario) deletes(target Target) bool {
-	return slices.ContainsFunc(s.stepsOfAllUsers(), func(step Step) bool {
+	return slices.ContainsFunc(s.StepsOfAllUsers(), func(step Step) bool {
 		found, acts := step.Target()
 		return acts && found == target && operationOf(step.Operation).effect == deletes
 	})
