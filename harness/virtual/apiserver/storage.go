@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
@@ -17,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/kubernetes/pkg/kubeapiserver"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // storageOptions tells each registry how to store its resource. It implements
@@ -32,23 +31,22 @@ type storageOptions struct {
 	services *serviceRanges
 }
 
-// newStorageFactory returns kube-apiserver's storage factory, which knows each resource's etcd
-// prefix and codec.
-var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFactory, error) {
-	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
-	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
-	config := kubeapiserver.NewStorageFactoryConfig()
-	config.APIResourceConfig = serverstorage.NewResourceConfig()
-	config.APIResourceConfig.EnableVersions(versions...)
-	return config.Complete(etcd).New()
-})
+// newStorageFactory returns a storage factory of package apiserver. It knows each resource's codec and
+// etcd prefix. The prefixes are the plural names of the resources; kube-apiserver has others for a few
+// resources, such as minions.
+func newStorageFactory() *serverstorage.DefaultStorageFactory {
+	resources := serverstorage.NewResourceConfig()
+	resources.EnableVersions(versions...)
+	all := serverstorage.NewDefaultStorageFactory(*storagebackend.NewDefaultConfig("/registry", nil), runtime.ContentTypeProtobuf,
+		legacyscheme.Codecs, serverstorage.NewDefaultResourceEncodingConfig(legacyscheme.Scheme), resources, nil)
+	// The two groups of Events have the same objects.
+	all.AddCohabitatingResources(coreV1.WithResource("events").GroupResource(), eventsV1.WithResource("events").GroupResource())
+	return all
+}
 
 // GetRESTOptions returns the storage options of one resource, such as its etcd prefix.
 func (o *storageOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	storageFactory, err := newStorageFactory()
-	if err != nil {
-		return generic.RESTOptions{}, err
-	}
+	storageFactory := newStorageFactory()
 	config, err := storageFactory.NewConfig(resource, example)
 	if err != nil {
 		return generic.RESTOptions{}, err

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
-	"k8s.io/kubernetes/pkg/controller/podgc"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -32,12 +31,11 @@ const (
 	// These are the defaults of kube-controller-manager for the eviction from lost nodes.
 	evictionRate, secondaryEvictionRate = 0.1, 0.01
 	largeClusterSize, unhealthyZone     = 50, 0.55
-	terminatedPodsMax                   = 12500
 )
 
-// nodeControllers are the controllers of kube-controller-manager that act on lost nodes. They are those
-// for the lifecycle of nodes, for evictions because of taints, and for the garbage collection of pods.
-// They start when the first node is lost, because the periodic work of two of them takes CPU time.
+// nodeControllers are the controllers that act on lost nodes. Two of them are those of
+// kube-controller-manager, for the lifecycle of nodes and for evictions because of taints. The third is
+// the podCollector. They start when the first node is lost, because the periodic work of two of them takes CPU time.
 //
 // Simulated nodes send no heartbeats. The node lifecycle controller therefore never finds on its own
 // that a node is lost; the fault that stops a kubelet marks the node. From then on, the controllers do
@@ -84,10 +82,10 @@ func (n *nodeControllers) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating the taint eviction controller: %w", err)
 	}
-	garbage := podgc.NewPodGC(ctx, client, pods, nodes, terminatedPodsMax)
+	collector := newPodCollector(client, factory)
 	n.group.Go(func() { lifecycle.Run(ctx) })
 	n.group.Go(func() { eviction.Run(ctx) })
-	n.group.Go(func() { garbage.Run(ctx) })
+	n.group.Go(func() { collector.run(ctx) })
 	factory.StartWithContext(ctx)
 	n.group.Go(func() { <-ctx.Done(); factory.Shutdown() })
 	return nil
