@@ -4,9 +4,11 @@
 SHELL       := /bin/sh
 GO          ?= go
 # All targets and `gauntlet setup` compile with these settings, so they share compiled
-# packages. Only the race detector needs cgo.
+# packages. Only the race detector needs cgo. Without debugging information, which the
+# programs do not contain, the compiler needs an eighth less CPU time.
 export CGO_ENABLED := 0
-export GOFLAGS     := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+COMPILER    := -trimpath -gcflags=all=-dwarf=false
+export GOFLAGS     := $(filter-out $(COMPILER),$(shell $(GO) env GOFLAGS)) $(COMPILER)
 # The Go compiler needs a sixth less CPU time, but up to 0.8 GB of memory, if it collects garbage less often.
 BUILD       := GOGC=800 $(GO) build
 # The race detector needs a C compiler. Without one, the tests run without it.

@@ -193,7 +193,7 @@ func (w *Builder) build(ctx context.Context, module string, o overlay, executabl
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return err
 	}
-	args = append([]string{"build", "-trimpath", "-ldflags=-s -w", "-overlay=" + path, "-o", executable}, args...)
+	args = slices.Concat([]string{"build"}, setup.CompilerFlags(), []string{"-ldflags=-s -w", "-overlay=" + path, "-o", executable}, args)
 	return goCommand(ctx, filepath.Join(w.Tree, module), args...)
 }
 

@@ -43,7 +43,7 @@ func Edited(ctx context.Context, edited, program string) error {
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
 		return fmt.Errorf("writing the overlay file for go build: %w", err)
 	}
-	args := []string{"build", "-trimpath", "-ldflags", flags, "-overlay", overlayFile, "-o", program, kubernetesModule + "/cmd/kube-controller-manager"}
+	args := []string{"build", "-ldflags", flags, "-overlay", overlayFile, "-o", program, kubernetesModule + "/cmd/kube-controller-manager"}
 	return goCommand(ctx, dir, forThisMachine, args, io.Discard, &progress{})
 }
 

@@ -168,7 +168,7 @@ func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *pro
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-tags=" + virtual.OnlyOurs, "-ldflags=-s -w", "-overlay=" + path, "-o", program, "./cmd/" + virtual.Program}
+	args := []string{"build", "-tags=" + virtual.OnlyOurs, "-ldflags=-s -w", "-overlay=" + path, "-o", program, "./cmd/" + virtual.Program}
 	return goCommand(ctx, module, goEnv{workspace, runtime.GOARCH}, args, io.Discard, p)
 }
 

@@ -150,7 +150,7 @@ func buildInto(ctx context.Context, temp, source, path string, p *progress, argu
 	}
 	p.setPackages(stale)
 	built := filepath.Join(temp, "program")
-	command := append([]string{"build", "-v", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
+	command := append([]string{"build", "-v", "-ldflags=-s -w", "-o", built}, arguments...)
 	if err := goCommand(ctx, source, forThisMachine, command, io.Discard, p); err != nil {
 		return err
 	}

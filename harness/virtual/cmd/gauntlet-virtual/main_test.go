@@ -54,7 +54,7 @@ var buildOnce = sync.OnceValue(func() (err error) {
 	if programs, err = os.MkdirTemp("", "gauntlet-virtual-"); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs}
+	args := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", programs}
 	if !testing.Short() {
 		patched := filepath.Join(programs, "runtime")
 		if err := runtimepatch.WriteOverlay(context.Background(), patched); err != nil {
