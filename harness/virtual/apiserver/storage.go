@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"strings"
 	"sync"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -17,6 +18,8 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // storageOptions tells each registry how to store its resource. It implements
@@ -31,14 +34,21 @@ type storageOptions struct {
 	services *serviceRanges
 }
 
-// newStorageFactory returns a storage factory of package apiserver. It knows each resource's codec and
-// etcd prefix. The prefixes are the plural names of the resources; kube-apiserver has others for a few
-// resources, such as minions.
+// etcdRoot begins all keys in etcd.
+const etcdRoot = "/registry"
+
+// newStorageFactory returns kube-apiserver's storage factory, which knows each resource's codec and etcd
+// prefix. The prefixes of a few resources are not their names, such as minions for nodes. Package kube has
+// the prefixes of all kinds whose objects a run records.
 func newStorageFactory() *serverstorage.DefaultStorageFactory {
 	resources := serverstorage.NewResourceConfig()
 	resources.EnableVersions(versions...)
-	all := serverstorage.NewDefaultStorageFactory(*storagebackend.NewDefaultConfig("/registry", nil), runtime.ContentTypeProtobuf,
-		legacyscheme.Codecs, serverstorage.NewDefaultResourceEncodingConfig(legacyscheme.Scheme), resources, nil)
+	prefixes := map[schema.GroupResource]string{}
+	for _, kind := range kube.Kinds {
+		prefixes[kind.GVR.GroupResource()] = strings.TrimSuffix(strings.TrimPrefix(kind.EtcdPrefix, etcdRoot+"/"), "/")
+	}
+	all := serverstorage.NewDefaultStorageFactory(*storagebackend.NewDefaultConfig(etcdRoot, nil), runtime.ContentTypeProtobuf,
+		legacyscheme.Codecs, serverstorage.NewDefaultResourceEncodingConfig(legacyscheme.Scheme), resources, prefixes)
 	// The two groups of Events have the same objects.
 	all.AddCohabitatingResources(coreV1.WithResource("events").GroupResource(), eventsV1.WithResource("events").GroupResource())
 	return all
