@@ -196,7 +196,7 @@ func fieldsAt(t reflect.Type, path []string) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for field := range t.Fields() {
 		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
-		case name != "":
+		case name != "" && name != "-":
 			fields[name] = field.Type
 		case field.Anonymous:
 			maps.Copy(fields, fieldsAt(field.Type, nil))
@@ -215,19 +215,14 @@ func fieldsAt(t reflect.Type, path []string) map[string]reflect.Type {
 // fieldsOf returns the names in JSON of the fields of a Go type, and of the types of these fields. The map
 // seen has the types that need no second visit.
 func fieldsOf(goType reflect.Type, seen map[reflect.Type]bool) []string {
-	for goType != nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, goType.Kind()) {
-		goType = goType.Elem()
-	}
-	if goType == nil || goType.Kind() != reflect.Struct || seen[goType] {
+	if goType == nil || seen[goType] {
 		return nil
 	}
 	seen[goType] = true
 	var names []string
-	for field := range goType.Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
-			names = append(names, name)
-		}
-		names = append(names, fieldsOf(field.Type, seen)...)
+	fields := fieldsAt(goType, nil)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		names = append(append(names, name), fieldsOf(fields[name], seen)...)
 	}
 	return names
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -203,22 +202,15 @@ func requestReason(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
-	noHost, isNoHost := errors.AsType[*net.DNSError](err)
 	switch {
-	case isNoHost:
-		return fmt.Errorf("found no address of host %s; expected a host that this machine can resolve", noHost.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("connection refused; expected a running API server at this address")
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
 		return errors.New("no response in time; expected an API server that this machine can reach")
-	}
-	if strings.Contains(err.Error(), "text/html") {
-		return errors.New("found a response in HTML; expected an API server at this address")
-	}
-	if strings.Contains(err.Error(), "getting credentials: decoding stdout") {
+	case strings.Contains(err.Error(), "getting credentials: decoding stdout"):
 		return errors.New("the credential plugin of the kubeconfig: found no ExecCredential in its output; expected one in JSON")
 	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ := strings.Cut(cluster.ConnectionReason(err), "\n")
 	return errors.New(strings.Replace(inputfile.JSONReason(errors.New(line)), "exec: fork/exec ", "the credential plugin of the kubeconfig: ", 1))
 }
 

@@ -60,7 +60,7 @@ func TestRequestReason(t *testing.T) {
 		{errors.New("a\nb\nc"), "a"},
 		{get(errors.New("x509: unknown authority")), "x509: unknown authority"},
 		{get(syscall.ECONNREFUSED), "connection refused; expected a running API server at this address"},
-		{get(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "nowhere", Err: "no such host"}}), "found no address of host nowhere; expected a host that this machine can resolve"},
+		{get(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: "nowhere", Err: "no such host"}}), "found no address of host nowhere; expected a host that this machine can resolve"},
 		{get(errors.New("getting credentials: decoding stdout: couldn't get version/kind; json parse error: x")), "the credential plugin of the kubeconfig: found no ExecCredential in its output; expected one in JSON"},
 		{get(context.DeadlineExceeded), "no response in time; expected an API server that this machine can reach"},
 	} {
