@@ -49,7 +49,8 @@ type permittedCalls struct {
 	deletes int // the number of deletes that the process may still send
 	// active and controlledOrAdoptable contain the lowest and the highest number of pods that the
 	// cache contained in the last one to two seconds. The checker records these numbers only while
-	// the process may decide on new creates and deletes.
+	// the process may decide on new creates and deletes, or may do so as soon as it gets the
+	// responses to its calls. It may then not have handled the last events yet.
 	//
 	// active counts the owner's replicas, and limits the permitted creates. Its lowest number
 	// leaves out pods that the process may not have counted (possiblyUncounted).
@@ -107,18 +108,24 @@ func (state *ownerState) countDiffers() bool {
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide permits the creates or deletes that the cache justifies now. It does nothing while the
-// process waits for the effect of earlier creates or deletes for the owner.
+// decide permits the creates or deletes that the cache justifies now. It permits nothing while the
+// process waits for the effect of earlier creates or deletes for the owner, or for their responses.
 //
 // The argument current is the request that the process sends at this moment, or nil. This request
 // does not count as an earlier create or delete.
 func (permitted *permittedCalls) decide(state *ownerState, current *call, at time.Duration) {
-	if !state.mayDecide(current, at) {
+	deciding := state.mayDecide(current, at)
+	if !deciding && !state.awaitsOnlyResponses() {
 		return
 	}
 	counts := state.podCounts
 	if state.owner() == nil { // the model counts pods only for an owner in the cache
 		counts.replicas = state.process.view.activePodsOf(state.uid)
+	}
+	if !deciding {
+		permitted.active.record(at, counts.replicas)
+		permitted.controlledOrAdoptable.record(at, counts.controlledOrAdoptable())
+		return
 	}
 	permitted.count(state, counts, at)
 	missing := state.createBound.recent.bounds(at).high - permitted.active.bounds(at).low

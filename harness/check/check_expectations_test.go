@@ -65,6 +65,22 @@ func (h *historyBuilder) createsAfterRemoval(creates int) {
 	}
 }
 
+// deletesAfterLateAnswer builds a ReplicaSet that is scaled from three pods to two while a create is in
+// flight. The event of the new pod arrives before the response to the create, and the given time before
+// it. So does the event of another pod, which a user deletes. The process then deletes a pod.
+func (h *historyBuilder) deletesAfterLateAnswer(late time.Duration) {
+	rs := deliveredReplicaSet(h, 3)
+	pods := h.running(rs, 2)
+	h.wait(3 * time.Second)
+	step := h.create(rs).commitPod()
+	h.deliver(h.scale("web", 2))
+	h.deliver(step.made)
+	h.deliver(h.terminate(pods[0]))
+	h.wait(late)
+	step.answered(201)
+	h.delete(step.made).answered(200)
+}
+
 func TestExpectations(t *testing.T) {
 	runTestCases(t, "expectations", []testCase{
 		{name: "creates the missing pods, then waits", want: Pass, build: func(h *historyBuilder) {
@@ -221,6 +237,12 @@ func TestExpectations(t *testing.T) {
 			step.answered(201)
 			succeed(h.create(rs))
 			h.create(rs)
+		}},
+		{name: "the event arrives before the answer, and then the deletion of another pod: deletes one for the time between", want: notFailed, build: func(h *historyBuilder) {
+			h.deletesAfterLateAnswer(0)
+		}},
+		{name: "the event and the deletion of another pod arrive long before the answer", want: Fail, evidence: "sent a delete", build: func(h *historyBuilder) {
+			h.deletesAfterLateAnswer(3 * time.Second)
 		}},
 		{name: "creates within the lag of the owner's deletionTimestamp (create-after-deletion)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)

@@ -190,6 +190,21 @@ func (state *ownerState) hasObservedCalls(current *call) bool {
 		len(state.creates.unobserved) <= state.extraObserved && len(state.deletes.unobserved) == 0
 }
 
+// awaitsOnlyResponses reports whether the process still waits for responses to calls, although the cache
+// may show all their effects.
+func (state *ownerState) awaitsOnlyResponses() bool {
+	if !state.synced || len(state.creates.inFlight)+len(state.deletes.inFlight) == 0 {
+		return false
+	}
+	for _, c := range state.deletes.inFlight {
+		if !c.effectObserved {
+			return false
+		}
+	}
+	return len(state.creates.inFlight) <= len(state.observedBeforeAnswer) &&
+		len(state.creates.unobserved) <= state.extraObserved-len(state.observedBeforeAnswer) && len(state.deletes.unobserved) == 0
+}
+
 // inFlightExcept returns how many creates or deletes have no response yet, without the given one.
 func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	n := len(calls.inFlight)
