@@ -266,6 +266,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"nightly", "--parallel=65"}, "--parallel=65: expected 1 to 64, or 0"},
 		{[]string{"sweep", "seeds", "--from=x"}, `--from: found "x"; expected a whole number from 0 to`},
 		{[]string{"sweep", "seeds", "--from=7", "--to=3"}, "--from=7 --to=3: --from must be at least 1"},
+		{[]string{"sweep", "seeds", "--to=99999999999"}, "found 99999999999 seeds; expected at most 1000000"},
 		{[]string{"sweep", "seeds", "--profile=breeze"}, `--profile: found "breeze"; expected calm, steady, storm, slow, hours or orders`},
 		{[]string{"sweep", "seeds", "--subjects=theirs"}, `--subjects: found "theirs"; expected`},
 		{[]string{"sweep", "crash"}, "sweep crash: found no argument; expected SCENARIO"},

@@ -56,6 +56,9 @@ same lines and the reports of all runs.`,
 	return cmd
 }
 
+// sweepSeedsMax is the maximum number of seeds of one sweep.
+const sweepSeedsMax = 1_000_000
+
 // run runs the scenario that each seed generates, and returns the exit code for the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from {
@@ -64,12 +67,15 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.to == math.MaxUint64 {
 		return exitPass, fmt.Errorf("--to=%d: expected at most %d", f.to, uint64(math.MaxUint64-1))
 	}
+	if f.to-f.from >= sweepSeedsMax {
+		return exitPass, fmt.Errorf("--from=%d --to=%d: found %d seeds; expected at most %d", f.from, f.to, f.to-f.from+1, sweepSeedsMax)
+	}
 	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {
 		return exitPass, err // the options are wrong; no run has started
 	}
 	f.runs.announce(cmd, "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
 	return f.runCampaign(cmd, "seeds", campaign.Options{
-		Series: seriesOfRounds(f.from, f.to, round), Planned: int(min(f.to-f.from+1, uint64(math.MaxInt/len(f.subjects)))) * len(f.subjects),
+		Series: seriesOfRounds(f.from, f.to, round), Planned: int(f.to-f.from+1) * len(f.subjects),
 	})
 }
