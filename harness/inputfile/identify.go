@@ -55,9 +55,13 @@ func Start(path string) []byte {
 
 func mistaken(files []knownFile, text []byte, expected string) error {
 	for _, known := range files {
-		if !strings.HasPrefix(expected, known.name) && known.pattern.Match(text) {
+		if !known.pattern.Match(text) {
+			continue
+		}
+		if !strings.HasPrefix(expected, known.name) {
 			return fmt.Errorf("found %s; expected %s (%s)", known.name, expected, known.use)
 		}
+		return nil
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestParseErrors(t *testing.T) {
 		{"no value in a block", minimal + "cluster:\n  nodes:\n", `x.yaml:6:10: cluster.nodes: found nothing; expected a whole number`},
 		{"anchor", "name: &n a\n", "x.yaml:1:7: YAML anchors and aliases are not supported; repeat the value"},
 		{"tag", "name: !!str a\n", "x.yaml:1:7: YAML tags are not supported; remove the tag"},
-		{"merge", "<<: {name: a}\n", "x.yaml:1:1: found a key that is not a plain name; expected the name of a field, such as name or workload"},
+		{"merge", "<<: {name: a}\n", "x.yaml:1:1: YAML merge keys (<<) are not supported; repeat the fields"},
 		{"subject file", "subject:\n  module: example.com/a@v1.0.0\n  manifests: [crd]\n", "x.yaml: found a subject file; expected a scenario; pass the subject file with the flag --subject"},
 		{"non-breaking space", "name: x\nworkload:\n\u00a0\u00a0- scale: {}\n\u00a0bad: x: y\n", "x.yaml:3:1: found a non-breaking space (U+00A0) as indentation, as in text from a web page; expected normal spaces"},
 		{"baseline", "effects: {}\nend: {}\nformat: 3\nruns: 3\nscenario: x\n", "x.yaml: found a baseline; expected a scenario; pass the baseline with the flag --baseline"},

@@ -58,10 +58,18 @@ func listExample(from *node, of reflect.Type) string {
 	switch text, isText := from.value.(string); {
 	case isText && of.Kind() == reflect.String:
 		return fmt.Sprintf(" such as [%.60s]", text)
+	case startsWithHyphen(from.value):
+		return ", whose items begin with - and a space"
 	case from.value != nil && of.Kind() == reflect.Struct:
 		return ", whose items begin with -"
 	}
 	return ""
+}
+
+// startsWithHyphen reports whether the first key of a mapping begins with a hyphen, as an item of a list does.
+func startsWithHyphen(value any) bool {
+	fields, _ := value.(mapping)
+	return len(fields) > 0 && strings.HasPrefix(fields[0].name, "-")
 }
 
 // bounds returns a text about the numbers that a parameter permits, or "" if it is not known.

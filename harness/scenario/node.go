@@ -154,6 +154,9 @@ func parseNode(src *source, data []byte) (*node, error) {
 			line := bytes.Count(data[:at[1]], []byte("\n")) + 1
 			return nil, src.errorAt(position{line, 1}, "", hardSpace)
 		}
+		if err := src.unusualColon(data); err != nil {
+			return nil, err
+		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
 		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
 			return nil, err
@@ -283,6 +286,9 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		name, ok := fieldName(field.Key)
 		if strings.HasPrefix(name, "\u00a0") {
 			return nil, src.errorAt(at, "", hardSpace)
+		}
+		if _, merges := field.Key.(*ast.MergeKeyNode); merges {
+			return nil, src.errorAt(at, "", "YAML merge keys (<<) are not supported; repeat the fields")
 		}
 		if !ok {
 			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field, such as name or workload")

@@ -17,7 +17,8 @@ var (
 // unquotedPattern matches a value that needs quotes, after a key or the hyphen of an item. The group is the value. It begins
 // with a character that has a meaning in YAML, or with a complete text, list or mapping that more text follows.
 var unquotedPattern = regexp.MustCompile(`(?:[\w./"'-]:|(?:^|\s)-|[\[,])[ \t]+(` +
-	"[*&!@%`][^\\s,}\\]]*" + // such as *web
+	`[*&!][^\s,}\]]*` + // such as *web
+	"|[@%`][^,}\\]#]*" +
 	`|[|>][^\s,}\]\d+-][^,}\]]*` + // such as >web
 	`|\?` +
 	`|'[^']*'[^\s,}\]:]+` + // such as 'web'-*
@@ -42,6 +43,9 @@ func (src *source) unquoted(data []byte, line int) error {
 	}
 	at := position{line, 1 + utf8.RuneCount(text[:match[2]])}
 	whole := strings.NewReplacer(`'`, "", `"`, "").Replace(value)
+	if strings.ContainsAny(value[:1], `'"`) && strings.HasSuffix(value, value[:1]) { // only the quotes around the value
+		whole = value[1 : len(value)-1]
+	}
 	about := "begins with " + value[:1]
 	if strings.ContainsAny(value[:1], "jn$") {
 		about = "contains {"
@@ -55,6 +59,24 @@ func lineOf(lines [][]byte, index int) []byte {
 		return nil
 	}
 	return lines[index]
+}
+
+// unusualColonPattern matches a key before a colon that YAML does not know. The groups are the non-breaking space after a colon,
+// and the full-width colon.
+var unusualColonPattern = regexp.MustCompile(`(?m)^[ \t-]*[\w.-]+(?::(\x{a0})|(\x{ff1a}))`)
+
+// unusualColon returns an error about the first key with a colon that YAML does not know. It returns nil if there is none.
+func (src *source) unusualColon(data []byte) error {
+	match := unusualColonPattern.FindSubmatchIndex(data)
+	if match == nil {
+		return nil
+	}
+	found, at := "found a non-breaking space (U+00A0) after the colon", match[2]
+	if at < 0 {
+		found, at = "found a full-width colon (U+FF1A)", match[4]
+	}
+	start := bytes.LastIndexByte(data[:at], '\n') + 1
+	return src.errorAt(position{1 + bytes.Count(data[:at], []byte("\n")), 1 + utf8.RuneCount(data[start:at])}, "", "%s; expected a normal colon and a normal space", found)
 }
 
 // wordPattern matches a line with only one word, which may be a key without a colon.

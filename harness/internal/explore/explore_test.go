@@ -509,6 +509,21 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestForeignDirectory checks that a search refuses a directory with other files, and leaves it unchanged.
+func TestForeignDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := explore.Run(t.Context(), (&fakeRuns{t: t}).options(dir))
+	if err == nil || !strings.Contains(err.Error(), "found notes.txt and no plan.json") {
+		t.Errorf("error %v; want one about notes.txt", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory has %v, error %v; want only notes.txt", entries, err)
+	}
+}
+
 // TestDamagedState checks that a search refuses damaged files of an earlier call, and starts no
 // run.
 func TestDamagedState(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,6 +120,9 @@ func open(o Options) (*search, error) {
 	text, err := inputfile.Read(s.planFile())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		if err := s.checkForeign(); err != nil {
+			return nil, err
+		}
 		if err := os.Remove(s.resultsFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -139,6 +143,21 @@ func open(o Options) (*search, error) {
 	}
 	s.plan = &saved.Plan
 	return s, s.readRuns()
+}
+
+// checkForeign returns an error if a directory without a plan contains anything that no interrupted search leaves.
+func (s *search) checkForeign() error {
+	entries, err := os.ReadDir(s.Directory)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		own := []string{s.baselineDirectory(), s.runsDirectory(), s.resultsFile()}
+		if path := filepath.Join(s.Directory, entry.Name()); !slices.Contains(own, path) && !strings.HasPrefix(entry.Name(), ".") {
+			return fmt.Errorf("%s: found %s and no %s; expected the directory of a search, or an empty directory; choose another directory with --dir", s.Directory, entry.Name(), PlanName)
+		}
+	}
+	return nil
 }
 
 // checkSame returns an error if a saved plan belongs to another search. The error says what
