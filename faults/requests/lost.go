@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -58,7 +59,7 @@ const (
 // NewLost returns a response-lost fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewLost(params faults.Params) (faults.Fault, error) {
-	p := LostParams{Breaks: string(interceptor.BreakConnection)}
+	var p LostParams
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -68,6 +69,7 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
+	p.Breaks = cmp.Or(p.Breaks, string(interceptor.BreakConnection))
 	loss, detail := p.loss()
 	return newFault(p.Match, "lost the responses to", func(*rand.Rand) (interceptor.RequestEffect, string) {
 		return interceptor.RequestEffect{Lose: &loss}, detail
@@ -86,10 +88,24 @@ func (p *LostParams) validate(params faults.Params) error {
 		code = params.Errorf("code", "only permitted with how: error; found how: %s", p.How)
 	}
 	return scenario.JoinErrors(
-		p.Match.validate(params, withoutWatch), how, code,
+		p.Match.validate(params, withoutWatch), how, code, p.validateBreaks(params, how == nil),
 		faults.Between(params, "after", p.After, 0, durationMax),
-		faults.OneOf(params, "breaks", p.Breaks, breakNames),
 	)
+}
+
+// validateBreaks returns an error if the value of p.Breaks is unknown. With how: error or how: cut, the fault
+// resets no connection. The argument known says whether the value of p.How is valid.
+func (p *LostParams) validateBreaks(params faults.Params, known bool) error {
+	if p.Breaks == "" {
+		return nil
+	}
+	if err := faults.OneOf(params, "breaks", p.Breaks, breakNames); err != nil {
+		return err
+	}
+	if known && (p.How == lossError || p.How == lossCut && p.Breaks == string(interceptor.BreakConnection)) {
+		return params.Errorf("breaks", "found %s with how: %s, which does not reset a connection; remove this field, or write how: %s", p.Breaks, p.How, lossReset)
+	}
+	return nil
 }
 
 // loss returns what the fault proxy sends in place of the response. The string result is the text

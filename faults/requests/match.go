@@ -100,6 +100,9 @@ func (m *Match) validateTriggers(params faults.Params) error {
 		triggers++
 		errs = append(errs, faults.Between(params, count.field, *count.value, 1, countMax))
 	}
+	if m.Nth != nil && triggers == 1 && m.Times > 1 {
+		errs = append(errs, params.Errorf("times", "found %d beside nth, with which the fault fires once; remove this field, or write every instead of nth", m.Times))
+	}
 	if triggers > 1 {
 		errs = append(errs, params.Errorf("", "found %d of the fields nth, every and probability; set at most one of them", triggers))
 	}

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -121,13 +122,14 @@ type HangParams struct {
 // NewHang returns a request-hang fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewHang(params faults.Params) (faults.Fault, error) {
-	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(interceptor.BreakConnection)}
+	p := HangParams{Within: durationMax, Then: "reset"}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
+	p.Breaks = cmp.Or(p.Breaks, string(interceptor.BreakConnection))
 	effect, detail := interceptor.RequestEffect{Delay: p.Within}, fmt.Sprintf("held for up to %v, then forwarded", p.Within)
 	if p.Then == "reset" {
 		effect.Break = interceptor.ConnectionBreak(p.Breaks)
@@ -143,6 +145,17 @@ func (p *HangParams) validate(params faults.Params) error {
 		p.Match.validate(params, faults.Verbs),
 		faults.Between(params, "within", p.Within, delayMin, durationMax),
 		faults.OneOf(params, "then", p.Then, []string{"reset", "pass"}),
-		faults.OneOf(params, "breaks", p.Breaks, breakNames),
+		p.validateBreaks(params),
 	)
+}
+
+// validateBreaks returns an error if the value of p.Breaks is unknown, or if the fault resets nothing.
+func (p *HangParams) validateBreaks(params faults.Params) error {
+	switch {
+	case p.Breaks == "":
+		return nil
+	case p.Then == "pass":
+		return params.Errorf("breaks", "found %s with then: pass, which resets nothing; remove this field, or write then: reset", p.Breaks)
+	}
+	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
