@@ -165,35 +165,46 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 		return d.mismatch(from, path, expected)
 	}
 	var errs []error
-	named := false // whether a key is the name of a fault type
+	var named []entry // the fields whose key is the name of a fault type
 	for _, field := range fields {
 		if into, ok := f.options()[field.name]; ok {
 			errs = append(errs, d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name)))
 		} else {
-			errs = append(errs, f.decodeParams(d, field, path, expected))
-			named = true
+			named = append(named, field)
 		}
 	}
-	if !named {
+	switch len(named) {
+	case 0:
 		errs = append(errs, d.source.errorAt(from.position, path, "found no fault; expected %s", expected))
+	case 1:
+		errs = append(errs, f.decodeParams(d, named[0], path))
+	default:
+		errs = append(errs, d.source.errorAt(named[1].position, path, "found the fields %q and %q; expected %s%s", named[1].name, named[0].name, expected, f.secondName(named[0], named[1])))
 	}
 	return JoinErrors(errs...)
 }
 
+// secondName returns the end of an error about a fault with two fields that could be the name of its type.
+func (f *Fault) secondName(first, second entry) string {
+	options := slices.Sorted(maps.Keys(f.options()))
+	inner, outer := second, first
+	if strings.Contains(inner.name, outer.name) {
+		inner, outer = outer, inner
+	}
+	_, isMapping := inner.value.value.(mapping)
+	if strings.Contains(outer.name, inner.name) && !isMapping {
+		return fmt.Sprintf("; write %s below %s", inner.name, outer.name)
+	}
+	advice := cmp.Or(asAdvice(faultAdvice[second.name]), asAdvice(faultAdvice[first.name]))
+	if advice == "" && !isMapping {
+		advice = cmp.Or(nearest.Suggestion(second.name, options), nearest.Suggestion(first.name, options))
+	}
+	return cmp.Or(advice, "; begin each fault with - in a line of its own")
+}
+
 // decodeParams sets f.Name and f.Params from one field of a fault in YAML. The key of the field
 // is the name of the fault type, and the value has the parameters.
-//
-// If the fault already has a fault type, decodeParams returns an error. The text in the argument
-// expected is the end of the error message.
-func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
-	if f.Name != "" {
-		options := slices.Sorted(maps.Keys(f.options()))
-		suggestion := cmp.Or(asAdvice(faultAdvice[field.name]), asAdvice(faultAdvice[f.Name]), nearest.Suggestion(field.name, options), nearest.Suggestion(f.Name, options))
-		if strings.Contains(f.Name, field.name) {
-			suggestion = fmt.Sprintf("; write %s below %s", field.name, f.Name)
-		}
-		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s%s", field.name, f.Name, expected, suggestion)
-	}
+func (f *Fault) decodeParams(d decoder, field entry, path string) error {
 	f.Name = field.name
 	f.Params = Params{source: d.source, fault: field.name, at: field.position}
 	switch field.value.value.(type) {
