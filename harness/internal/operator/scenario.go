@@ -18,7 +18,7 @@ func CheckScenario(s *scenario.Scenario) error {
 	var errs []error
 	for i, step := range s.Workload {
 		create, ok := step.Operation.(*scenario.Create)
-		if !ok || create.Manifest == nil {
+		if !ok || create.Manifest == nil || s.Invalid(fmt.Sprintf("workload[%d].create", i)) {
 			continue
 		}
 		object, err := workload.Manifest(create)
