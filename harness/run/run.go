@@ -201,7 +201,7 @@ func (o *Options) checkWorkload() error {
 	}
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
-		return o.Scenario.Errorf("externalWorkload", "found no Options.Workload; expected a Go program that sets it, because the workload is not in the scenario")
+		return o.Scenario.Errorf("externalWorkload", "found a workload that a Go program executes; expected steps in the field workload, or a run that a Go program starts with a workload of its own")
 	case !external && o.Workload != nil:
 		return o.Scenario.Errorf("workload", "found Options.Workload besides the steps; expected externalWorkload instead of the steps")
 	}

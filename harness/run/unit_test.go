@@ -389,7 +389,7 @@ func TestCheckWorkload(t *testing.T) {
 	}{
 		{steps, nil, ""},
 		{external, program, ""},
-		{external, nil, "test.yaml:3:19: externalWorkload: found no Options.Workload; expected a Go program that sets it, because the workload is not in the scenario"},
+		{external, nil, "test.yaml:3:19: externalWorkload: found a workload that a Go program executes; expected steps in the field workload, or a run that a Go program starts with a workload of its own"},
 		{steps, program, "test.yaml:4:3: workload: found Options.Workload besides the steps; expected externalWorkload instead of the steps"},
 	} {
 		o := Options{Scenario: test.scenario, Workload: test.workload}

@@ -78,7 +78,7 @@ func TestDryRunRefuses(t *testing.T) {
 		{[]string{notebook + "lost-update.yaml", "--subject=" + noProgram}, "subject.exec: "},
 		{[]string{"burst", "--keep", "--provider=virtual"}, "--keep has no effect on the provider virtual"},
 		{[]string{"burst", "--out=plan_test.go"}, "--out=plan_test.go: found a file; expected a directory"},
-		{[]string{external}, "externalWorkload: found no Options.Workload"},
+		{[]string{external}, "externalWorkload: found a workload that a Go program executes"},
 		{[]string{external, "--provider=virtual"}, "externalWorkload has no effect on the provider virtual"},
 	} {
 		_, err := command(t, append([]string{"run", "--dry-run"}, test.args...)...)
