@@ -142,7 +142,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "create", "update":
 		obj, err := t.decodeRequest(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("decoding the body of a %s request for %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the body of the %s request for %s: %w", t.verb, t.resource, err)
 		}
 		object, err := t.project(obj)
 		if err != nil {
@@ -165,7 +165,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "delete", "deletecollection":
 		options, err := deleteOptions(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("decoding the DeleteOptions of a %s request for %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the DeleteOptions of the %s request for %s: %w", t.verb, t.resource, err)
 		}
 		request.BodyDryRun = len(options.DryRun) > 0
 		if options.Preconditions != nil && options.Preconditions.UID != nil {
@@ -255,7 +255,7 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	}
 	obj, err := decode(in, body)
 	if err != nil {
-		return responseContent{}, fmt.Errorf("decoding the response to a %s request for %s: %w", t.verb, t.resource, err)
+		return responseContent{}, fmt.Errorf("decoding the response to the %s request for %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
 		return responseContent{reason: string(status.Reason), cause: firstCause(status), denied: deniedByAuthorizer(status)}, nil

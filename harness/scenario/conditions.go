@@ -55,7 +55,7 @@ func (v *validator) conditions() {
 			if err == nil && condition.Value != "" {
 				err = schema.checkValue(condition.Value)
 			}
-			v.check(err == nil, at, "found %q for a %s: %w", string(await.Until), kind, err)
+			v.check(err == nil, at, "found %q for %s: %w", string(await.Until), nearest.WithArticle(kind), err)
 			continue
 		}
 		v.check(err == nil, at, "found %q, but the kind %s has no conditions; expected %s", string(await.Until), kind, nearest.List(kind.row().untils, "or"))
@@ -86,7 +86,7 @@ func (v *validator) conditionType(at string, kind Kind, condition FieldCondition
 	if meant == "" {
 		expected += ", or " + forOtherControllers
 	}
-	v.check(false, at, "found the condition %.60q, which a %s never has; expected %s%s", condition.Type, kind, expected, meant)
+	v.check(false, at, "found the condition %.60q, which %s never has; expected %s%s", condition.Type, nearest.WithArticle(kind), expected, meant)
 }
 
 // setsConditions reports whether another program than the controllers of Kubernetes may set conditions.

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Document is a YAML file that is not a scenario, such as a file that describes the controllers
@@ -25,7 +27,7 @@ func LoadDocument(path string, into any) (Document, error) {
 	}
 	document := Document{&source{file: path}}
 	if kind := manifestPattern.FindSubmatch(data); kind != nil {
-		return document, document.source.errorAt(position{}, "", "found the manifest of a %s; expected a subject file; list the manifest in subject.manifests of a subject file", kind[1])
+		return document, document.source.errorAt(position{}, "", "found the manifest of %s; expected a subject file; list the manifest in subject.manifests of a subject file", nearest.WithArticle(string(kind[1])))
 	}
 	root, err := parseNode(document.source, data)
 	if err != nil {

@@ -165,7 +165,7 @@ func (v *validator) status(path string, name Kind, found Fields) {
 	v.check(err == nil, path+".status", "%v; expected fields that JSON can represent", err)
 	if object := v.newObject(name); object != nil {
 		_, has := reflect.TypeOf(object).Elem().FieldByName("Status")
-		v.check(has, path+".status", "found a %s, which has no status; expected a kind with a status", name)
+		v.check(has, path+".status", "found %s, which has no status; expected a kind with a status", nearest.WithArticle(name))
 	}
 	v.fieldTypes(path, name, Fields{"status": map[string]any(found)})
 	patch := Fields{"status": map[string]any(found)}
@@ -213,7 +213,7 @@ func (v *validator) fieldTypes(path string, name Kind, found Fields) {
 		if !ok || v.invalid(join(path, at.FieldPath())) {
 			continue
 		}
-		v.check(false, join(path, at.FieldPath()), "found the field %.60s, which a %s does not have%s", at.FieldPath(), name, inputfile.SimilarField(object, at.FieldPath()))
+		v.check(false, join(path, at.FieldPath()), "found the field %.60s, which %s does not have%s", at.FieldPath(), nearest.WithArticle(name), inputfile.SimilarField(object, at.FieldPath()))
 	}
 }
 

@@ -94,9 +94,9 @@ func (v *validator) controlled(at, resource, owner string) {
 	case len(all) == 0:
 		v.check(false, at, "found %q, but %s have no owner; use the field name instead, such as name: %s", owner, resource, name)
 	case len(between) > 0:
-		v.check(false, at, "found %q, but a %s does not own %s itself; expected %s/%s-*", owner, kind, resource, between[0], strings.TrimRight(name, "-*"))
+		v.check(false, at, "found %q, but %s does not own %s itself; expected %s/%s-*", owner, nearest.WithArticle(kind), resource, between[0], strings.TrimRight(name, "-*"))
 	default:
-		v.check(false, at, "found %q, but a %s does not own %s; expected an owner of the kind %s", owner, kind, resource, nearest.List(all, "or"))
+		v.check(false, at, "found %q, but %s does not own %s; expected an owner of the kind %s", owner, nearest.WithArticle(kind), resource, nearest.List(all, "or"))
 	}
 }
 

@@ -146,7 +146,7 @@ func (v *validator) until(path string, await *Await) {
 	known := append(slices.Clip(await.Kind.row().untils), Quiet, untilCondition+"…", untilJSONPath+"…", untilAbsent+"…")
 	ofOther := slices.ContainsFunc(kinds, func(row kindRow) bool { return slices.Contains(row.untils, await.Until) })
 	if ofOther && !slices.Contains(known, await.Until) {
-		v.check(false, path, "found %q, which is no condition of a %s; expected %s", string(await.Until), await.Kind, nearest.List(known, "or"))
+		v.check(false, path, "found %q, which is no condition of %s; expected %s", string(await.Until), nearest.WithArticle(await.Kind), nearest.List(known, "or"))
 		return
 	}
 	meant := Until(strings.NewReplacer("json-path", "jsonpath", ": ", "=", "==", "=").Replace(string(await.Until)))

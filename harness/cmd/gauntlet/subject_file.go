@@ -141,11 +141,15 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 			return validateBeforeStart(s)
 		}
 	}
-	words := strings.Join(kinds, " or a ")
-	if s.File() == "" { // there is no file to which the user could add a step
-		return fmt.Errorf("scenario %s: %w; name the file of a scenario that creates a %s, because built-in and generated scenarios test only the controllers of Kubernetes", s.Name, errNothingToReconcile, words)
+	with := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
+		with = append(with, nearest.WithArticle(kind))
 	}
-	return s.Errorf("workload", "%w; add a step that creates a %s", errNothingToReconcile, words)
+	words := strings.Join(with, " or ")
+	if s.File() == "" { // there is no file to which the user could add a step
+		return fmt.Errorf("scenario %s: %w; name the file of a scenario that creates %s, because built-in and generated scenarios test only the controllers of Kubernetes", s.Name, errNothingToReconcile, words)
+	}
+	return s.Errorf("workload", "%w; add a step that creates %s", errNothingToReconcile, words)
 }
 
 // errSubjectFileWithoutScenario returns the error for a command line with a subject file and no

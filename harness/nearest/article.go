@@ -1,0 +1,15 @@
+package nearest
+
+import "strings"
+
+// WithArticle returns a name after its indefinite article, such as "a Pod" or "an Ingress".
+func WithArticle[T ~string](name T) string {
+	lower := strings.ToLower(string(name))
+	switch {
+	case lower == "":
+		return ""
+	case strings.ContainsRune("aeio", rune(lower[0])), strings.HasPrefix(lower, "up"), strings.HasPrefix(lower, "un") && !strings.HasPrefix(lower, "uni"):
+		return "an " + string(name)
+	}
+	return "a " + string(name)
+}
