@@ -60,15 +60,7 @@ func ServedVersions(gvk schema.GroupVersionKind) []string {
 
 // isRemoved reports whether Kubernetes 1.29 or an earlier version removed a version of a kind.
 func isRemoved(gvk schema.GroupVersionKind) bool {
-	o, err := scheme.Scheme.New(gvk)
-	if err != nil {
-		return false
-	}
-	lifecycle, ok := o.(interface{ APILifecycleRemoved() (major, minor int) })
-	if !ok {
-		return false
-	}
-	major, minor := lifecycle.APILifecycleRemoved()
+	major, minor := removal(gvk)
 	return major == 1 && minor <= lastRemoval
 }
 

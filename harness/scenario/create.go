@@ -200,7 +200,7 @@ func (c *Create) validate(v *validator, path string) {
 		v.check(c.APIVersion == "", path+".apiVersion", "found apiVersion %q for kind %s; remove the field, because gauntlet knows the apiVersion of this kind", c.APIVersion, c.Kind)
 	}
 	if c.Kind.IsGeneric() {
-		if v.apiVersion(path+".apiVersion", c); v.invalid(path + ".apiVersion") {
+		if v.apiVersion(path+".apiVersion", c); v.invalid(path+".apiVersion") || v.invalid(path+".kind") {
 			return // further errors may not apply: the apiVersion may be missing because the kind is misspelled
 		}
 	}

@@ -272,6 +272,9 @@ func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
 	}
+	if c.APIVersion == "" && v.removedKind(strings.TrimSuffix(path, "apiVersion")+"kind", "", string(c.Kind)) {
+		return
+	}
 	v.check(c.APIVersion != "", path, "found nothing for kind %q; %s", string(c.Kind), v.missingAPIVersion(c.Kind))
 	v.groupVersion(path, c.APIVersion)
 }
@@ -314,6 +317,9 @@ func (v *validator) groupVersion(path, found string) {
 // builtin records an error about a kind that Kubernetes does not have, although it has the API group.
 // The mapping at path has the fields apiVersion and kind.
 func (v *validator) builtin(path string, kind kube.Kind) {
+	if v.removedKind(path+".kind", kind.APIVersion(), kind.Name) {
+		return
+	}
 	version := kind.GVR.GroupVersion()
 	var versions []string
 	for _, known := range scheme.Scheme.PrioritizedVersionsForGroup(version.Group) {
@@ -322,14 +328,28 @@ func (v *validator) builtin(path string, kind kube.Kind) {
 	if len(versions) == 0 || v.invalid(path+".apiVersion") {
 		return
 	}
-	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s", version, nearest.List(versions, "or"))
+	removed := ""
+	if kube.RemovedVersion(kind.GVK()) != "" {
+		removed = ", " + kube.NotServed(kind.GVK())
+	}
+	v.check(isKubernetesVersion(kind), path+".apiVersion", "found %s; expected %s%s", version, nearest.List(versions, "or"), removed)
 	noResource := slices.Contains([]string{"Eviction", "Scale", "List"}, kind.Name) || strings.HasSuffix(kind.Name, "Options") ||
 		strings.HasSuffix(kind.Name, "List") && scheme.Scheme.Recognizes(version.WithKind(strings.TrimSuffix(kind.Name, "List")))
 	v.check(!noResource || !isKubernetesVersion(kind), path+".kind", "found %s, which is no resource of the API; expected a kind whose objects the API server stores, such as ConfigMap", kind.Name)
 	served := kube.ServedVersions(kind.GVK())
-	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, because API servers do not serve the kind in this version", version, kind.Name, nearest.List(served, "or"))
+	v.check(served == nil, path+".apiVersion", "found %s for kind %s; expected %s, %s", version, kind.Name, nearest.List(served, "or"), kube.NotServed(kind.GVK()))
 	v.check(!isKubernetesVersion(kind) || kind.Builtin() || served != nil, path+".kind", "found %.60q; expected a kind that %s has%s",
 		kind.Name, version, similar(kind.Name, sortedKeys(scheme.Scheme.KnownTypes(version))))
+}
+
+// removedKind reports an error about a kind that Kubernetes no longer has. It returns true for such a kind.
+func (v *validator) removedKind(path, apiVersion, kind string) bool {
+	version, instead := kube.Removed(apiVersion, kind)
+	if version == "" {
+		return false
+	}
+	v.check(false, path, "found %s, which Kubernetes %s removed; expected %s", kind, version, cmp.Or(instead, "another kind"))
+	return true
 }
 
 // IsKindName reports whether a text is the name of an API kind that scenarios accept, such as StatefulSet.

@@ -41,7 +41,7 @@ func checkManifest(o *unstructured.Unstructured) error {
 		if o.GetKind() != "Deployment" && !slices.Contains(installed, o.GetKind()) {
 			return nil
 		}
-		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, because API servers do not serve the kind in this version", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"))
+		return fmt.Errorf("%s %s: apiVersion: found %s; expected %s, %s", o.GetKind(), o.GetName(), o.GetAPIVersion(), nearest.List(served, "or"), kube.NotServed(o.GroupVersionKind()))
 	}
 	if err := validate(o); err != nil {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
