@@ -158,7 +158,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 			return nil, err
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		if err := cmp.Or(src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
+		if err := cmp.Or(src.unrenderedTemplate(data, at.line), src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
 			return nil, err
 		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))

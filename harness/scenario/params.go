@@ -195,9 +195,9 @@ func (f *Fault) secondName(first, second entry) string {
 	if strings.Contains(outer.name, inner.name) && !isMapping {
 		return fmt.Sprintf("; write %s below %s", inner.name, outer.name)
 	}
-	advice := cmp.Or(asAdvice(faultAdvice[second.name]), asAdvice(faultAdvice[first.name]))
-	if advice == "" && !isMapping {
-		advice = cmp.Or(nearest.Suggestion(second.name, options), nearest.Suggestion(first.name, options))
+	advice := ""
+	if !isMapping {
+		advice = cmp.Or(asAdvice(faultAdvice[second.name]), asAdvice(faultAdvice[first.name]), nearest.Suggestion(second.name, options), nearest.Suggestion(first.name, options))
 	}
 	return cmp.Or(advice, "; begin each fault with - in a line of its own")
 }

@@ -97,7 +97,7 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 			errs = append(errs, check(s))
 		}
 	}
-	if err := JoinErrors(errs...); err != nil {
+	if err := JoinErrors(src.withoutTemplates(flatten(errs))...); err != nil {
 		return nil, err
 	}
 	// A run writes this text to scenario.yaml, and adds the seed.
