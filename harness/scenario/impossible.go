@@ -74,6 +74,9 @@ func (v *validator) stepOrder(path string, fault Fault) {
 // namespacesOfCluster has the names of the namespaces that exist in every cluster before a workload.
 var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", workloadNamespace}
 
+// namespacesOfProviders has the names of namespaces that some clusters have, such as those of kind.
+var namespacesOfProviders = []string{"local-path-storage"}
+
 // workloadNamespace is the namespace of the workload.
 const workloadNamespace = "gauntlet"
 
@@ -162,25 +165,31 @@ func (s *Scenario) rolledOut(name string, index int) bool {
 	return false
 }
 
-// published reports an error for each step that publishes a Service without ports. Only a Service of
-// the type ExternalName may have no ports. It reports none about a Service that another user may change.
+// published reports an error for each step that publishes a Service without ports, or a headless one. Only a Service of
+// the type ExternalName may have no ports, and only one of the type ClusterIP may be headless. It reports none about a Service that another user may change.
 func (v *validator) published() {
 	edited := v.scenario.editedServices()
 	portless := map[string]bool{} // the names of the Services of the type ExternalName without ports
+	headless := map[string]bool{} // the names of the Services without a cluster IP address
 	for i := range v.scenario.Workload {
 		switch op := v.scenario.Workload[i].Operation.(type) {
 		case *Create:
 			if op.Kind == Service {
 				portless[op.Name] = op.ExternalName != "" && len(op.Ports) == 0
+				headless[op.Name] = op.Headless
 			}
 		case *Patch:
 			delete(portless, op.Name) // the patch may set the ports
+			delete(headless, op.Name)
 		case *Publish:
 			if op.Ports != nil {
 				portless[op.Name] = len(op.Ports) == 0
 			}
 			v.check(!portless[op.Name] || edited[op.Name] || op.Type == "" || op.Type == ExternalName, stepPath(i)+".publish.type",
 				"found %s without the field ports, but Service %s has no ports; expected at least one port in the field ports", op.Type, op.Name)
+			headless[op.Name] = headless[op.Name] && op.Type != ExternalName
+			v.check(!headless[op.Name] || edited[op.Name] || op.Type != NodePort, stepPath(i)+".publish.type",
+				"found %s, but Service %s is headless; expected a Service that a step creates without headless: true, because only the type ClusterIP may be headless", op.Type, op.Name)
 		}
 	}
 }

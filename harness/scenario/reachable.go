@@ -48,6 +48,7 @@ func (s *Scenario) CheckReachable() error {
 		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
 		v.stepOrder(fmt.Sprintf("faults[%d]", i), fault)
 		at := fmt.Sprintf("faults[%d].%s", i, fault.Name)
+		v.needs(at, fault)
 		text := fault.Params.Text
 		verb := text("verb")
 		if fault.Name == "admission-denied" {
@@ -59,6 +60,7 @@ func (s *Scenario) CheckReachable() error {
 		}
 		v.podSelector(at, fault.Params)
 		v.impossibleEdits(at+".steps", fault.Params.Steps())
+		v.earlyEdits(at, fault)
 	}
 	v.circles()
 	v.served()
@@ -67,6 +69,9 @@ func (s *Scenario) CheckReachable() error {
 	v.conditions()
 	v.paused()
 	v.patches()
+	v.metadata()
+	v.defined()
+	v.awaitTimes()
 	return JoinErrors(v.errs...)
 }
 
@@ -82,11 +87,19 @@ func (v *validator) reachable(path string, t *Trigger) {
 			v.canMatch(path+".event", matcher{resource: t.Event.Resource, name: t.Event.Name, owner: t.Event.Owner})
 		case t.State != nil:
 			v.objectsExist(path+".state", matcher{resource: t.State.Resource, name: t.State.Name, owner: t.State.Owner})
-			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
-			v.check(!known || t.State.AtLeast <= most || v.invalid(path+".state.name"), path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
-				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
+			v.enoughObjects(path+".state", t.State)
 		}
 	}
+}
+
+// enoughObjects reports an error if a state trigger waits for more objects than the workload ever has.
+func (v *validator) enoughObjects(path string, t *StateTrigger) {
+	most, known := v.scenario.objectsMax(t.Resource, t.Name)
+	kind, _ := kube.ByResource(t.Resource)
+	v.check(!known || t.AtLeast == 0 || most > 0 || v.invalid(path+".name"), path+".resource",
+		"found %s, so the trigger never matches, because the workload never has %s; expected another resource, or a step after which there is one", t.Resource, nearest.WithArticle(kind.Name))
+	v.check(!known || t.AtLeast <= most || v.invalid(path+".name") || v.invalid(path+".resource"), path+".atLeast",
+		"found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more", t.AtLeast, of(t.Resource, "", t.Name, ""), most)
 }
 
 // CheckSubresource returns an error if the API server does not serve a subresource of a resource. It
