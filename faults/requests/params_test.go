@@ -112,6 +112,10 @@ func TestBadParams(t *testing.T) {
 		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
 		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
 		{Lost, ", how: reset, code: 500", "code", "response-lost.code: only permitted with how: error; found how: reset"},
+		{Lost, ", how: error, breaks: request", "breaks", "response-lost.breaks: found request with how: error, which does not reset a connection; remove this field, or write how: reset"},
+		{Lost, ", how: cut, breaks: connection", "breaks", "response-lost.breaks: found connection with how: cut, which does not reset a connection; remove this field, or write how: reset"},
+		{Hang, ", within: 1s, then: pass, breaks: request", "breaks", "request-hang.breaks: found request with then: pass, which resets nothing; remove this field, or write then: reset"},
+		{Error, ", code: 500, nth: 3, times: 4", "times", "api-error.times: found 4 beside nth, with which the fault fires once; remove this field, or write every instead of nth"},
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {

@@ -191,12 +191,13 @@ func (f *Fault) secondName(first, second entry) string {
 	if strings.Contains(inner.name, outer.name) {
 		inner, outer = outer, inner
 	}
-	_, isMapping := inner.value.value.(mapping)
-	if strings.Contains(outer.name, inner.name) && !isMapping {
+	parameters, _ := inner.value.value.(mapping)
+	isFault := len(parameters) > 0
+	if strings.Contains(outer.name, inner.name) && !isFault {
 		return fmt.Sprintf("; write %s below %s", inner.name, outer.name)
 	}
 	advice := ""
-	if !isMapping {
+	if !isFault {
 		advice = cmp.Or(asAdvice(faultAdvice[second.name]), asAdvice(faultAdvice[first.name]), nearest.Suggestion(second.name, options), nearest.Suggestion(first.name, options))
 	}
 	return cmp.Or(advice, "; begin each fault with - in a line of its own")

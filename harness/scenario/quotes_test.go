@@ -62,7 +62,7 @@ func TestMisplaced(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{head + "\u00a0 - scale: {kind: Deployment, name: web, replicas: 1}\n", "x.yaml:4:1: found a non-breaking space (U+00A0) as indentation, as in text from a web page; expected normal spaces"},
 		{head + "faults:\n  - watch-delay: {resource: pods}\n    delay: 1s\n", `x.yaml:6:5: faults[0]: found the fields "delay" and "watch-delay"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; write delay below watch-delay`},
-		{head + "faults:\n  - pod-churn: {}\n    delay: {a: b}\n", `x.yaml:6:5: faults[0]: found the fields "delay" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; did you mean from?`},
+		{head + "faults:\n  - pod-churn: {}\n    delay: {a: b}\n", `x.yaml:6:5: faults[0]: found the fields "delay" and "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire; begin each fault with - in a line of its own`},
 		{head + "  - create: {kind: StatefulSet, name: db, replicas: 3}\n", "x.yaml:4:53: workload[1].create.replicas: a create of kind StatefulSet has no field replicas; expected only the fields kind, name, apiVersion or manifest; write it below manifest, such as manifest: {spec: {replicas: 3}}"},
 		{head + "  - create: {kind: StatefulSet, name: db}\n", "x.yaml:4:13: workload[1].create.manifest: found nothing; expected the fields of the StatefulSet, such as spec"},
 		{head + "  - create: {kind: ConfigMap, name: c, manifest: {data: {a: \"\u00a0b\"}}}\n", "<nil>"},

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Trigger is the condition on which a fault begins or ends. It has exactly one of the
@@ -296,7 +297,12 @@ func (v *validator) eventTrigger(path string, e *EventTrigger) {
 }
 
 func (v *validator) stateTrigger(path string, t *StateTrigger) {
-	oneOf(v, path+".resource", t.Resource, v.stateResources()...)
+	if recorded := v.stateResources(); !slices.Contains(recorded, t.Resource) {
+		if kind, known := kube.ByResource(t.Resource); known {
+			v.check(false, path+".resource", "found %s, whose objects the run does not record; expected %s, or a step that creates %s", t.Resource, nearest.List(recorded, "or"), nearest.WithArticle(kind.Name))
+		}
+		oneOf(v, path+".resource", t.Resource, recorded...)
+	}
 	if v.invalid(path + ".resource") {
 		return
 	}
