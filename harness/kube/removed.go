@@ -44,8 +44,8 @@ var removedVersions = map[string]string{
 	"apiextensions.k8s.io/v1beta1": "1.22", "apiregistration.k8s.io/v1beta1": "1.22",
 }
 
-// RemovedVersion returns the version of Kubernetes that removed an API version of a kind, such as 1.25 for batch/v1beta1 of
-// a CronJob. It returns "" if that is not known.
+// RemovedVersion returns the version of Kubernetes that removed an API version of a kind. An example is 1.25 for
+// batch/v1beta1 of a CronJob. It returns "" if that is not known.
 func RemovedVersion(gvk schema.GroupVersionKind) string {
 	if version := removedVersions[gvk.GroupVersion().String()]; version != "" {
 		return version

@@ -52,7 +52,7 @@ type wait struct {
 	reasons   []string
 }
 
-// podWait returns the shortest time from the creation of an object until its pods are ready, and until they are available.
+// podWait returns the shortest time that the pods of a new object need until they are ready, and then available.
 func (s *Scenario) podWait(create *Create) wait {
 	shortest := wait{start: s.Cluster.PodStartDelay, reasons: []string{"cluster.podStartDelay is " + s.Cluster.PodStartDelay.String()}}
 	if create.MinReadySeconds > 0 { // the status has times in seconds, so that up to one second may be missing

@@ -53,8 +53,8 @@ func (s *Scenario) changes(target Target) bool {
 	})
 }
 
-// defined reports an error for each step that creates a custom resource before its CustomResourceDefinition, or in a version that
-// the CustomResourceDefinition does not serve.
+// defined reports an error for each custom resource that its CustomResourceDefinition does not define. A later step may define it, or
+// only other versions.
 func (v *validator) defined() {
 	definitions := v.scenario.definitions()
 	if len(definitions) == 0 {

@@ -69,8 +69,7 @@ func (v *validator) earlyEdits(at string, fault Fault) {
 	}
 }
 
-// beginning is the time at which a fault begins: when a step has begun or is done, or a time after the beginning of the
-// workload.
+// beginning is the time at which a fault begins. It is an event of a step, or a time after the beginning of the workload.
 type beginning struct {
 	step *StepTrigger
 	time time.Duration
