@@ -24,7 +24,7 @@ var fieldAdvice = map[string]map[string]string{
 		"selector": "name one object, such as the Deployment", "labels": "name one object, such as the Deployment", "count": "await a condition such as scaled",
 	},
 	"Create": {
-		"metadata": "write name and labels without metadata", "spec": "write its fields without spec, or a manifest for another kind",
+		"metadata": "write name and labels without metadata, and a field of spec such as replicas without spec", "spec": "write its fields without spec, or a manifest for another kind",
 		"template": "write labels for its labels; gauntlet writes the rest", "image": "gauntlet chooses the image; write version for another template",
 		"containers": "gauntlet writes the containers; use the operation patch to change them", "namespace": "every object is in the namespace of the run; remove the field",
 		"annotations": "use the operation annotate", "type": "use the operation publish, or externalName or headless", "clusterIP": "write headless: true for clusterIP: None",
@@ -35,7 +35,7 @@ var fieldAdvice = map[string]map[string]string{
 	"Delete":   {"cascade": "propagation", "propagationPolicy": "propagation", "gracePeriodSeconds": "only the fault pod-churn has gracePeriodSeconds"},
 	"Scale":    {"to": "replicas", "count": "replicas", "size": "replicas"},
 	"Patch": {
-		"spec": "write spec below merge", "metadata": "write metadata below merge", "patch": "merge", "body": "merge", "data": "merge",
+		"spec": "write spec below merge", "metadata": "write metadata below merge", "patch": "write the fields to change below merge; every patch is a JSON merge patch", "body": "merge", "data": "merge",
 		"type": "every patch is a JSON merge patch; remove the field",
 	},
 	"Port":           {"containerPort": "targetPort", "number": "port", "nodePort": "the API server chooses the nodePort; remove the field"},
@@ -51,6 +51,9 @@ var fieldAdvice = map[string]map[string]string{
 	"StateTrigger":   {"state": "is"},
 	"StepTrigger":    {"step": "index", "when": "at", "number": "index"},
 }
+
+// sameMistake has the unknown fields about which there is no error beside another unknown field. The keys have the form TYPE.FIELD.
+var sameMistake = map[string]string{"Create.spec": "metadata", "Patch.type": "patch"}
 
 // faultAdvice is like [fieldAdvice], for the fields beside a fault.
 var faultAdvice = map[string]string{

@@ -214,7 +214,9 @@ func (c *Create) validate(v *validator, path string) {
 	}
 	oneOf(v, path+".controller", c.Controller, NoController, ForeignController)
 	if c.Kind.owner() {
-		v.replicas(path+".replicas", c.Replicas)
+		if !v.invalid(path + ".count") { // count is probably meant as the number of replicas
+			v.replicas(path+".replicas", c.Replicas)
+		}
 		for _, key := range sortedKeys(c.Selector) {
 			v.check(c.Labels[key] == c.Selector[key], path+".selector",
 				"found %s: %s, which the labels do not have; expected a selector that matches the labels", key, c.Selector[key])
@@ -242,8 +244,19 @@ func (v *validator) createFields(path string, c *Create) {
 		if name == "" || slices.Contains(fields, name) || reflect.DeepEqual(found.Field(i).Interface(), none.Field(i).Interface()) {
 			continue
 		}
-		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s%s", c.Kind, name, nearest.List(fields, "or"), inManifest(c.Kind))
+		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s%s", c.Kind, name, nearest.List(fields, "or"), cmp.Or(inManifest(c.Kind), c.meantField(name)))
 	}
+}
+
+// meantField returns the suggestion of the field that a user means by a field that the kind does not have.
+func (c *Create) meantField(name string) string {
+	switch {
+	case name == "count" && c.Kind.owner() && c.Replicas == nil:
+		return asAdvice("replicas")
+	case name == "replicas" && c.Kind == Pod:
+		return asAdvice("count")
+	}
+	return ""
 }
 
 // inManifest returns an advice about a field of a kind that needs a manifest, or "" for another kind.

@@ -74,6 +74,9 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 	var errs []error
 	for _, field := range fields {
 		index, ok := fieldIndex(into.Type(), field.name)
+		if other := sameMistake[into.Type().Name()+"."+field.name]; !ok && other != "" && fields.field(other) != nil {
+			continue // the error about the other field suffices
+		}
 		if !ok {
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",

@@ -18,6 +18,9 @@ func (d decoder) elsewhere(field, path string) string {
 	if d.expected == nil || strings.Contains(path, ".") {
 		return "" // not a parameter of a fault
 	}
+	if field == "duration" && d.expected[path+".delay"] == "" {
+		return fmt.Sprintf("; write for: with this value beside %s, not below it", path)
+	}
 	if _, isOption := new(Fault).options()[field]; isOption {
 		return fmt.Sprintf("; write %s beside %s, not below it", field, path)
 	}

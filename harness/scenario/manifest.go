@@ -141,21 +141,37 @@ func (v *validator) fieldsOf(path string, kind Kind, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
 	found = found.Copy()
-	for _, name := range []string{"apiVersion", "kind", "status"} {
-		_, has := found[name]
-		v.check(!has, join(path, name), "found the field %s; remove the fields apiVersion, kind and status", name)
-	}
-	if metadata, has := found["metadata"]; has {
-		fields, ok := metadata.(map[string]any)
-		v.check(ok, path+".metadata", "found no mapping; expected fields such as labels and annotations")
-		for _, name := range []string{"name", "namespace"} {
-			_, has := fields[name]
-			v.check(!has, path+".metadata."+name, "found the field metadata.%s; remove the fields metadata.name and metadata.namespace", name)
-		}
-	}
+	v.fieldsOfStep(path, found)
 	v.specReplicas(path+".spec.replicas", kind, found)
 	v.fieldTypes(path, kind, found)
 	v.schemaFields(path, kind, found)
+}
+
+// fieldsOfStep records an error if a manifest or a patch has fields that gauntlet itself sets. A
+// complete manifest has several of them, but gets one error.
+func (v *validator) fieldsOfStep(path string, found map[string]any) {
+	var names []string
+	for _, name := range []string{"apiVersion", "kind", "status"} {
+		if _, has := found[name]; has {
+			names = append(names, name)
+		}
+	}
+	metadata, isMapping := found["metadata"].(map[string]any)
+	_, has := found["metadata"]
+	v.check(isMapping || !has, path+".metadata", "found no mapping; expected fields such as labels and annotations")
+	for _, name := range []string{"name", "namespace"} {
+		if _, has := metadata[name]; has {
+			names = append(names, "metadata."+name)
+		}
+	}
+	switch {
+	case len(names) == 1 && strings.HasPrefix(names[0], "metadata."):
+		v.check(false, join(path, names[0]), "found the field %s; remove the fields metadata.name and metadata.namespace", names[0])
+	case len(names) == 1:
+		v.check(false, join(path, names[0]), "found the field %s; remove the fields apiVersion, kind and status", names[0])
+	case len(names) > 1:
+		v.check(false, join(path, names[0]), "found the fields %s; remove them, because gauntlet sets them", nearest.List(names, "and"))
+	}
 }
 
 // status records an error for a merge patch of a status that no object of the kind can have. The argument
@@ -213,8 +229,16 @@ func (v *validator) fieldTypes(path string, name Kind, found Fields) {
 		if !ok || v.invalid(join(path, at.FieldPath())) {
 			continue
 		}
-		v.check(false, join(path, at.FieldPath()), "found the field %.60s, which %s does not have%s", at.FieldPath(), nearest.WithArticle(name), inputfile.SimilarField(object, at.FieldPath()))
+		v.check(false, join(path, at.FieldPath()), "found the field %.60s, which %s does not have%s", lastField(at.FieldPath()), nearest.WithArticle(name), inputfile.SimilarField(object, at.FieldPath()))
 	}
+}
+
+// lastField returns the end of a path that is too long for an error, such as serviceName. It returns a short path unchanged.
+func lastField(path string) string {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 && len(path) > 30 {
+		return path[i+1:]
+	}
+	return path
 }
 
 // specReplicas records an error if spec.replicas is out of bounds. For a kind of Kubernetes, it also

@@ -184,7 +184,7 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// secondName returns the end of an error about a fault with two fields that could be the name of its type.
+// secondName returns the end of an error about a fault with two names of fault types.
 func (f *Fault) secondName(first, second entry) string {
 	options := slices.Sorted(maps.Keys(f.options()))
 	inner, outer := second, first

@@ -25,7 +25,7 @@ var unquotedPattern = regexp.MustCompile(`(?:[\w./"'-]:|(?:^|\s)-|[\[,])[ \t]+(`
 	`|"[^"]*"[^\s,}\]:]+` +
 	`|\[[^\]]*\][^\s,}\]]+` + // such as [a-c]*
 	`|\{[^}:]*\}[^\s,}\]]+` +
-	`|(?:no )?jsonpath=\{[^}]*\}[^\s,}\]]*` + // in braces, the bracket begins a mapping
+	`|(?:no )?jsonpath='?\{[^}]*\}[^\s,}\]]*` + // in braces, the bracket begins a mapping
 	`|\$\{[^}]*\}[^\s,}\]]*` +
 	`)[ \t]*(?:[,}\]#]|$)`)
 

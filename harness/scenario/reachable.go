@@ -54,6 +54,9 @@ func (s *Scenario) CheckReachable() error {
 		if fault.Name == "admission-denied" {
 			verb = "create"
 		}
+		if fault.Name == "name-taken" && CheckOwner(text("owner")) == nil { // it takes the names of ReplicaSets
+			v.controlled(at+".owner", "replicasets.apps", text("owner"))
+		}
 		v.canMatch(at, matcher{verb, text("resource"), text("namespace"), text("name"), text("owner")})
 		if prefix := text("prefix"); prefix != "" { // of the names of pods
 			v.mayExist(at+".prefix", prefix, Pod, prefix+"*")

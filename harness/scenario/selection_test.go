@@ -22,6 +22,8 @@ workload:
 			`owner: found "Deployment/web", but deployments.apps have no owner; use the field name instead, such as name: web`},
 		{"a Service as the owner of pods", "watch-skip: {resource: pods, owner: Service/site}",
 			`owner: found "Service/site", but a Service does not own pods; expected an owner of the kind DaemonSet, Job, ReplicaSet, ReplicationController or StatefulSet`},
+		{"a ReplicaSet as the owner of ReplicaSets", "name-taken: {owner: ReplicaSet/web}",
+			`owner: found "ReplicaSet/web", but a ReplicaSet does not own replicasets.apps; expected an owner of the kind Deployment`},
 		{"a kind with its group", "watch-skip: {resource: pods, owner: ReplicaSet.apps/web-*}",
 			`owner: found the unknown kind "ReplicaSet.apps"; expected the kind of an owner, such as ReplicaSet; did you mean ReplicaSet?`},
 		{"a short name of a kind", "watch-skip: {resource: pods, owner: rs/web-*}",

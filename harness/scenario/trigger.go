@@ -275,7 +275,13 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	}
 }
 
+// verbsOfMethods has the verbs that users mean by methods of HTTP.
+var verbsOfMethods = map[string]string{"POST": "create", "PUT": "update"}
+
 func (v *validator) requestTrigger(path string, r *RequestTrigger) {
+	if verb := verbsOfMethods[strings.ToUpper(r.Verb)]; verb != "" && r.Verb != verb {
+		v.check(false, path+".verb", "found the method %s; expected a verb; did you mean %s?", r.Verb, verb)
+	}
 	oneOf(v, path+".verb", r.Verb, enums["requestVerbs"]...)
 	if r.Resource != "" {
 		v.resource(path+".resource", r.Resource)

@@ -96,6 +96,10 @@ func (v *validator) step(path string, step *Step) {
 // target records errors about the kind and the name of the object on which an operation acts. The
 // argument row says which kinds the operation supports.
 func (v *validator) target(path string, row operation, target *Target) {
+	if kind, name, both := strings.Cut(string(target.Kind), "/"); both && target.Name == "" {
+		v.check(false, path, "found kind: %.60s/%.60s; expected two fields, such as kind: %.60s and name: %.60s", kind, name, fullKind(kind), name)
+		return
+	}
 	if row.generic && target.Kind != "" && target.Kind.IsGeneric() {
 		v.genericTarget(path, row, target)
 		return
@@ -106,6 +110,16 @@ func (v *validator) target(path string, row operation, target *Target) {
 	}
 	oneOf(v, path+".kind", target.Kind, expected...)
 	v.name(path+".name", target.Name)
+}
+
+// fullKind returns the kind that a short name of kubectl such as deploy means. It returns any other text unchanged.
+func fullKind(short string) string {
+	for _, kind := range kube.Kinds {
+		if slices.ContainsFunc([]string{kind.ShortName, kind.Name, kind.Name + "s", kind.Resource()}, func(name string) bool { return strings.EqualFold(name, short) }) {
+			return kind.Name
+		}
+	}
+	return short
 }
 
 // presence reports an error if the operation of step i needs an object that does not exist. It
