@@ -11,6 +11,9 @@ import (
 // cluster.podStartDelay, minReadySeconds and settle.quiet. An await is only considered in the step that creates its object or
 // rolls it out, because earlier steps may take any time.
 func (v *validator) awaitTimes() {
+	if v.invalid("cluster.podStartDelay") || v.invalid("settle.quiet") {
+		return
+	}
 	ready := v.scenario.podsStartAnew()
 	deployments := map[string]*Create{} // the create steps so far, by the names of the Deployments
 	for i := range v.scenario.Workload {

@@ -214,7 +214,7 @@ func (c *Create) validate(v *validator, path string) {
 	}
 	oneOf(v, path+".controller", c.Controller, NoController, ForeignController)
 	if c.Kind.owner() {
-		if !v.invalid(path + ".count") { // count is probably meant as the number of replicas
+		if !v.invalid(path+".count") && !v.invalid(path+".manifest") { // these fields probably have the number of replicas
 			v.replicas(path+".replicas", c.Replicas)
 		}
 		for _, key := range sortedKeys(c.Selector) {

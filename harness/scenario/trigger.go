@@ -263,8 +263,8 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 		v.check(t.Fault.Index != fault, path+".fault.index", "found the index of the fault itself; expected the index of another fault")
 		v.bounded(path+".fault", t.Fault)
 	case t.Step != nil:
-		v.check(v.scenario.ExternalWorkload == nil, path+".step", "found a trigger on a step; expected another trigger, because an external workload has no steps")
-		if last := len(v.scenario.Workload) - 1; last >= 0 { // a workload without steps is an error of its own
+		v.check(v.scenario.ExternalWorkload == nil || v.invalid("workload"), path+".step", "found a trigger on a step; expected another trigger, because an external workload has no steps")
+		if last := len(v.scenario.Workload) - 1; last >= 0 && !v.invalid("workload") { // an invalid step may stand for several
 			v.number(path+".step.index", t.Step.Index, 0, last)
 		}
 		oneOf(v, path+".step.at", t.Step.At, Begun, Done)

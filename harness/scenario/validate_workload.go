@@ -45,7 +45,7 @@ func (v *validator) knownObjects(path string, step *Step) bool {
 	var fields []string
 	if step.Operation != nil {
 		at := join(path, operationOf(step.Operation).name)
-		fields = append(fields, at+".kind", at+".name", at+".count")
+		fields = append(fields, at+".kind", at+".apiVersion", at+".name", at+".count")
 	}
 	if step.Await != nil && step.Await.Until != Quiet {
 		fields = append(fields, path+".await.kind", path+".await.name", path+".await.until")
@@ -86,7 +86,7 @@ func (v *validator) step(path string, step *Step) {
 		} else {
 			v.target(at, operation{effect: updates, kinds: allKinds, generic: true, kubernetes: true}, &step.Await.Target)
 		}
-		if !v.invalid(at + ".kind") {
+		if !v.invalid(at+".kind") && !v.invalid(at+".apiVersion") { // the kind may be misspelled
 			v.until(path+".await.until", step.Await)
 		}
 		v.bounded(path+".await", step.Await)
