@@ -22,12 +22,12 @@ func TestCreateError(t *testing.T) {
 		want    string
 	}{
 		{"missing field", apierrors.NewInvalid(kind, "m", field.ErrorList{field.Required(field.NewPath("rules").Index(0).Child("verbs"), "must contain one")}), true,
-			"m.yaml, document 2: Role m: rules[0].verbs: Required value: must contain one"},
+			"m.yaml:7: Role m: rules[0].verbs: Required value: must contain one"},
 		{"two fields", apierrors.NewInvalid(kind, "m", field.ErrorList{field.Invalid(field.NewPath("a"), versions, "no"), field.Invalid(field.NewPath("b"), 5, "no")}), true,
-			`m.yaml, document 2: Role m: a: Invalid value: ["a version with a long name, which the message repeats","an…: no; b: Invalid value: 5: no`},
-		{"wrong type", apierrors.NewBadRequest("found a number"), true, "m.yaml, document 2: Role m: found a number"},
+			`m.yaml:7: Role m: a: Invalid value: ["a version with a long name, which the message repeats","an…: no; b: Invalid value: 5: no`},
+		{"wrong type", apierrors.NewBadRequest("found a number"), true, "m.yaml:7: Role m: found a number"},
 		{"old version", &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{"v1beta1"}}, true,
-			`m.yaml, document 2: Role m: apiVersion: found "rbac.authorization.k8s.io/v1beta1"; expected a version of the kind that the API server serves`},
+			`m.yaml:7: Role m: apiVersion: found "rbac.authorization.k8s.io/v1beta1"; expected a version of the kind that the API server serves`},
 		{"no answer", errors.New("connection refused"), false, "creating Role m: connection refused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCreateError(t *testing.T) {
 			if errors.As(err, &refused) != test.refused {
 				t.Errorf("error %v is a RefusedError: %t; want %t", err, !test.refused, test.refused)
 			}
-			refused.Place = "m.yaml, document 2"
+			refused.Place = "m.yaml:7"
 			if err.Error() != test.want {
 				t.Errorf("error\n got %v\nwant %s", err, test.want)
 			}

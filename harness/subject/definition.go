@@ -55,7 +55,7 @@ type Definition struct {
 	// its own listener. The listener forwards connections to the replicas. gauntlet also replaces
 	// the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
-	// Places has the file and document of each of the Objects. The keys are results of [ObjectKey].
+	// Places has the file and line of each of the Objects. The keys are results of [ObjectKey].
 	// Errors about an object contain its place.
 	Places map[string]string
 	// WebhookPort is the port on which a replica serves webhooks; 0 means [DefaultWebhookPort].

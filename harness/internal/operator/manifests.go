@@ -3,6 +3,7 @@ package operator
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,11 +22,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// manifest is an object of a manifest. Its place is, for example, a file and a document.
+// manifest is an object of a manifest. Its place is a file and a line, or a kustomization.
 type manifest struct {
 	*unstructured.Unstructured
-	place string
-	notes []string // mistakes in its kustomization that do not change a run
+	place    string
+	document *document // nil for an object of a kustomization
+	inside   string    // path of the object in the document, such as items[0]
+	notes    []string  // mistakes in its kustomization that do not change a run
 }
 
 // readManifests returns the objects in the manifests at a path, which is absolute or relative to the
@@ -99,12 +102,12 @@ func readManifest(path string) ([]manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	decode := documents(content)
+	content = append(bytes.TrimSuffix(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\n")), '\n')
+	decode := documents(path, content)
 	var objects []manifest
-	for document := 1; ; document++ {
+	for {
 		var fields map[string]any
-		place := fmt.Sprintf("%s, document %d", path, document)
-		err := decode(&fields)
+		read, err := decode(&fields)
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
@@ -113,7 +116,10 @@ func readManifest(path string) ([]manifest, error) {
 			if helmPattern.Match(content) {
 				reason = `found a Helm template; render it with "helm template" first (` + reason + ")"
 			}
-			return nil, fmt.Errorf("%s, document %d: expected a manifest: %s", at, document, reason)
+			if at == path && read != nil {
+				at = read.place()
+			}
+			return nil, fmt.Errorf("%s: expected a manifest: %s", at, reason)
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if len(fields) == 0 {
@@ -124,87 +130,109 @@ func readManifest(path string) ([]manifest, error) {
 				return nil, fmt.Errorf("%s: %w", path, mistaken)
 			}
 		}
-		read, err := objectsOf(o)
+		found, err := objectsOf(manifest{Unstructured: o, place: read.place(), document: read})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
+			return nil, manifest{document: read}.mistake(err)
 		}
-		for _, o := range read {
-			objects = append(objects, manifest{Unstructured: o, place: place})
-		}
+		objects = append(objects, found...)
 	}
 }
 
 // wrongSeparator matches a line that looks like the separator of documents, but has further text.
 var wrongSeparator = regexp.MustCompile(`(?m)^---[ \t]*[^#\s].*$`)
 
-// documents returns a function that decodes the next document of a YAML or JSON file. At the end, the
+// documents returns a function that decodes the next document of a file in YAML or JSON. At the end, the
 // function returns [io.EOF].
-func documents(content []byte) func(into *map[string]any) error {
+func documents(path string, content []byte) func(into *map[string]any) (*document, error) {
 	const lookAhead = 4096 // bytes that decide whether the file is JSON
 	source, _, isJSON := yaml.GuessJSONStream(bytes.NewReader(content), lookAhead)
 	if isJSON {
-		decoder := yaml.NewYAMLOrJSONDecoder(source, lookAhead)
-		return func(into *map[string]any) error { return decoder.Decode(into) }
+		return jsonDocuments(path, content, yaml.NewYAMLOrJSONDecoder(source, lookAhead))
 	}
 	reader := yaml.NewYAMLReader(bufio.NewReader(source))
-	end := 0 // of the earlier documents
-	return func(into *map[string]any) error {
-		document, err := reader.Read()
+	end, lines := 0, 0 // of the earlier documents
+	return func(into *map[string]any) (*document, error) {
+		text, err := reader.Read()
 		if err != nil {
 			if at := wrongSeparator.FindIndex(content); at != nil && !errors.Is(err, io.EOF) {
-				return fmt.Errorf("line %d: found a line that begins with ---; expected only ---, which begins the next document", bytes.Count(content[:at[0]], []byte("\n"))+1)
+				return nil, fmt.Errorf("line %d: found a line that begins with ---; expected only ---, which begins the next document", bytes.Count(content[:at[0]], []byte("\n"))+1)
 			}
-			return err
+			return nil, err
 		}
-		if start := bytes.Index(content[end:], document); start > 0 { // so that errors have the line of the file
+		if start := bytes.Index(content[end:], text); start >= 0 {
+			lines += bytes.Count(content[end:end+start], []byte("\n"))
 			end += start
-			document = append(bytes.Repeat([]byte("\n"), bytes.Count(content[:end], []byte("\n"))), document...)
 		}
-		if bytes.Contains(document, []byte("<<")) { // UnmarshalStrict takes a key that replaces a merged one for a duplicate
-			return sigsyaml.Unmarshal(document, into)
+		read := &document{path: path, text: text, line: lines}
+		padded := append(bytes.Repeat([]byte("\n"), lines), text...) // so that errors have the line of the file
+		lines += bytes.Count(text, []byte("\n"))
+		end += len(text)
+		if bytes.Contains(text, []byte("<<")) { // UnmarshalStrict takes a key that replaces a merged one for a duplicate
+			return read, sigsyaml.Unmarshal(padded, into)
 		}
-		return sigsyaml.UnmarshalStrict(document, into)
+		return read, sigsyaml.UnmarshalStrict(padded, into)
+	}
+}
+
+// jsonDocuments returns a function as documents does, for a file in JSON. The decoder reads the content of the file.
+func jsonDocuments(path string, content []byte, decoder *yaml.YAMLOrJSONDecoder) func(into *map[string]any) (*document, error) {
+	texts := json.NewDecoder(bytes.NewReader(content))
+	rest := content
+	return func(into *map[string]any) (*document, error) {
+		if err := decoder.Decode(into); err != nil {
+			return nil, err
+		}
+		var text json.RawMessage
+		if texts.Decode(&text) != nil { // YAML may begin with a brace, too
+			return &document{path: path, text: rest}, nil
+		}
+		rest = nil
+		start := int(texts.InputOffset()) - len(text)
+		first := bytes.LastIndexByte(content[:start], '\n') + 1
+		blank := bytes.Repeat([]byte(" "), start-first) // so that positions have the column of the file
+		return &document{path: path, text: append(blank, text...), line: bytes.Count(content[:start], []byte("\n"))}, nil
 	}
 }
 
 // objectsOf returns the items of a List, and any other object of a manifest itself. It returns an error
 // if the API server would refuse one of them.
-func objectsOf(o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	objects := []*unstructured.Unstructured{o}
-	items, isList := o.Object["items"].([]any)
+func objectsOf(m manifest) ([]manifest, error) {
+	items, isList := m.Object["items"].([]any)
 	switch {
-	case o.GetKind() == "List" && !isList:
+	case m.GetKind() == "List" && !isList:
 		return nil, errors.New("items: found no list; expected a list of objects")
-	case isList:
-		objects = nil
-		for i, item := range items {
-			fields, ok := item.(map[string]any)
-			if !ok {
-				return nil, fmt.Errorf("items[%d]: found %.60v; expected an object", i, item)
-			}
-			read, err := objectsOf(&unstructured.Unstructured{Object: fields})
-			if err != nil {
-				return nil, fmt.Errorf("items[%d]: %w", i, err)
-			}
-			objects = append(objects, read...)
-		}
-		return objects, nil
+	case !isList:
+		return []manifest{m}, checkObject(m.Unstructured)
 	}
-	for _, o := range objects {
-		for _, field := range []struct{ name, value string }{{"kind", o.GetKind()}, {"apiVersion", o.GetAPIVersion()}} {
-			if value := o.Object[field.name]; value != nil && field.value == "" {
-				return nil, fmt.Errorf("%s: found %s; expected a text such as v1 or ConfigMap", field.name, found(value))
-			}
-			if field.value == "" {
-				return nil, fmt.Errorf("found an object without the field %s; expected a Kubernetes manifest", field.name)
-			}
+	var objects []manifest
+	for i, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("items[%d]: found %.60v; expected an object", i, item)
 		}
-		if _, err := schema.ParseGroupVersion(o.GetAPIVersion()); err != nil {
-			return nil, fmt.Errorf("%s %s: apiVersion: found %.80q; expected a group and a version such as apps/v1, or v1", o.GetKind(), o.GetName(), o.GetAPIVersion())
+		inner := m
+		inner.Unstructured, inner.inside = &unstructured.Unstructured{Object: fields}, fmt.Sprintf("%s.items[%d]", m.inside, i)
+		read, err := objectsOf(inner)
+		if err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
-		if err := checkManifest(o); err != nil {
-			return nil, err
-		}
+		objects = append(objects, read...)
 	}
 	return objects, nil
+}
+
+// checkObject returns an error about an object that the API server would refuse, or that lacks its kind or version.
+func checkObject(o *unstructured.Unstructured) error {
+	for _, field := range []struct{ name, value string }{{"kind", o.GetKind()}, {"apiVersion", o.GetAPIVersion()}} {
+		if value := o.Object[field.name]; value != nil && field.value == "" {
+			return fmt.Errorf("%s: found %s; expected a text such as v1 or ConfigMap", field.name, found(value))
+		}
+		if field.value == "" {
+			return fmt.Errorf("found an object without the field %s; expected a Kubernetes manifest", field.name)
+		}
+	}
+	if _, err := schema.ParseGroupVersion(o.GetAPIVersion()); err != nil {
+		return fmt.Errorf("%s %s: apiVersion: found %.80q; expected a group and a version such as apps/v1, or v1", o.GetKind(), o.GetName(), o.GetAPIVersion())
+	}
+	return checkManifest(o)
 }

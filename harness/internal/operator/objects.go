@@ -41,7 +41,7 @@ type objects struct {
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
 	// otherRules is true if a role binding names a role that the manifests lack, such as cluster-admin.
 	otherRules bool
-	places     map[string]string // file and document of each object, by its subject.ObjectKey
+	places     map[string]string // file and line of each object, by its subject.ObjectKey
 	ignored    []string          // kinds whose objects a run does not create
 	// incomplete has texts about mistakes in objects that do not change a run; see the function incomplete.
 	incomplete []string
@@ -57,7 +57,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	roles := map[string]bool{}
 	for _, o := range manifests {
 		if o.GetName() == "" && o.GetGenerateName() == "" {
-			return nil, fmt.Errorf("%s: %w", o.place, withoutName(o.Unstructured))
+			return nil, o.mistake(withoutName(o.Unstructured))
 		}
 	}
 	bound, err := boundRoles(manifests)
@@ -76,13 +76,13 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	for _, o := range manifests {
 		key := subject.ObjectKey(o.Unstructured)
 		if first, twice := sorted.places[key]; twice && o.GetName() != "" {
-			return nil, fmt.Errorf("%s: found %s %s twice; expected each object once; the first is in %s", o.place, o.GetKind(), o.GetName(), first)
+			return nil, o.mistake(fmt.Errorf("found %s %s twice; expected each object once; the first is in %s", o.GetKind(), o.GetName(), first))
 		}
 		sorted.places[key] = o.place
 		sorted.incomplete = append(sorted.incomplete, o.notes...)
 		sorted.note(o, incomplete(o.Unstructured))
 		if err := sorted.add(ctx, o, bound); err != nil {
-			return nil, fmt.Errorf("%s: %s %s: %w", o.place, o.GetKind(), o.GetName(), err)
+			return nil, o.named(err)
 		}
 	}
 	for _, o := range manifests {
@@ -97,7 +97,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 // note adds a mistake in an object that does not change a run, or nothing if the error is nil.
 func (s *objects) note(o manifest, err error) {
 	if err != nil {
-		s.incomplete = append(s.incomplete, fmt.Sprintf("%s: %s %s: %v", o.place, o.GetKind(), o.GetName(), err))
+		s.incomplete = append(s.incomplete, o.named(err).Error())
 	}
 }
 
@@ -185,7 +185,7 @@ func boundRoles(manifests []manifest) (map[string]bool, error) {
 			continue
 		}
 		if err := addAggregated(bound, o.Unstructured, manifests); err != nil {
-			return nil, fmt.Errorf("%s: ClusterRole %s: %w", o.place, o.GetName(), err)
+			return nil, o.named(err)
 		}
 	}
 	return bound, nil
@@ -220,7 +220,7 @@ func checkRoleRefs(manifests []manifest) error {
 			if kind == "Role" {
 				expected = "a Role of subject.manifests in the namespace of the RoleBinding"
 			}
-			return fmt.Errorf("%s: %s %s: roleRef.name: found %.80q; expected %s%s", o.place, o.GetKind(), o.GetName(), name, expected, nearest.Suggestion(name, names))
+			return o.named(fmt.Errorf("roleRef.name: found %.80q; expected %s%s", name, expected, nearest.Suggestion(name, names)))
 		}
 	}
 	return nil

@@ -1,0 +1,113 @@
+package operator
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// document is a YAML or JSON document in a file of manifests.
+type document struct {
+	path string // of the file
+	text []byte
+	line int // number of lines in the file before the text
+}
+
+// place returns the file and the line where the text of the document begins, without blank lines and comments.
+func (d *document) place() string {
+	line := d.line
+	for text := range bytes.Lines(d.text) {
+		line++
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			return fmt.Sprintf("%s:%d", d.path, line)
+		}
+	}
+	return d.path
+}
+
+// at returns the file, line and column of the field at a path, such as spec.rules[0].verbs. For a field that the
+// document lacks, the position is that of the nearest field that contains it.
+func (d *document) at(path string) string {
+	var root yaml.Node
+	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+		return d.place()
+	}
+	nearest, value := root.Content[0], root.Content[0]
+	for path != "" {
+		named, inside, rest := stepInto(value, path)
+		if named == nil {
+			break
+		}
+		nearest, value, path = named, inside, rest
+	}
+	return fmt.Sprintf("%s:%d:%d", d.path, d.line+nearest.Line, nearest.Column)
+}
+
+// stepInto returns the value that the first step of a path names, and the rest of the path. It also returns the node
+// whose position is that of the value: its key in a mapping, or an item of a list. Without such a value, all results
+// are empty.
+func stepInto(value *yaml.Node, path string) (named, inside *yaml.Node, rest string) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	path = strings.TrimPrefix(path, ".")
+	step, rest, inBrackets := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	inBrackets = inBrackets && strings.HasPrefix(path, "[")
+	switch i, err := strconv.Atoi(step); {
+	case value.Kind == yaml.SequenceNode && inBrackets && err == nil && i < len(value.Content):
+		return value.Content[i], value.Content[i], rest
+	case value.Kind != yaml.MappingNode:
+		return nil, nil, ""
+	}
+	longest := 0
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		key := value.Content[i].Value
+		switch after, ok := strings.CutPrefix(path, key); {
+		case inBrackets && strings.Trim(step, `"`) == key:
+			return value.Content[i], value.Content[i+1], rest
+		case !inBrackets && ok && len(key) > longest && (after == "" || strings.ContainsAny(after[:1], ".[")):
+			longest, named, inside, rest = len(key), value.Content[i], value.Content[i+1], after // a key may contain dots
+		}
+	}
+	return named, inside, rest
+}
+
+var (
+	// errorObject matches an item of a list or the name of an object, with which an error begins.
+	errorObject = regexp.MustCompile(`^(?:(items\[\d+\])|[A-Z]\w*(?: \S+)?): `)
+	// errorField matches the path of a field at the beginning of an error, and an unknown field inside.
+	errorField = regexp.MustCompile(`^(?:unknown field )?([A-Za-z_][^\s:;]*)(?:: unknown field ([^\s:;]+))?`)
+)
+
+// fieldOf returns the path of the field with which an error begins. The result is no field if the error has none.
+func fieldOf(err error) string {
+	var steps []string
+	text := err.Error()
+	for match := errorObject.FindStringSubmatch(text); match != nil; match = errorObject.FindStringSubmatch(text) {
+		text = text[len(match[0]):]
+		steps = append(steps, match[1])
+	}
+	if match := errorField.FindStringSubmatch(text); match != nil {
+		steps = append(steps, match[1:]...)
+	}
+	return strings.Join(slices.DeleteFunc(steps, func(step string) bool { return step == "" }), ".")
+}
+
+// mistake returns an error about a field of the object, which begins with the position of the field.
+func (m manifest) mistake(err error) error {
+	place := m.place
+	if m.document != nil {
+		place = m.document.at(m.inside + "." + fieldOf(err))
+	}
+	return fmt.Errorf("%s: %w", place, err)
+}
+
+// named returns an error as mistake does. The kind and the name of the object follow the position.
+func (m manifest) named(err error) error {
+	return m.mistake(fmt.Errorf("%s %s: %w", m.GetKind(), m.GetName(), err))
+}
