@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 )
@@ -98,7 +99,7 @@ func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefiniti
 		return nil, err
 	}
 	var external apiextensionsv1.CustomResourceDefinition
-	if err := json.Unmarshal(text, &external); err != nil {
+	if err := utiljson.Unmarshal(text, &external); err != nil { // unlike package json, it distinguishes upper and lower case
 		return nil, err
 	}
 	scheme.Default(&external)

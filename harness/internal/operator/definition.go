@@ -64,10 +64,19 @@ type definitionVersion struct {
 			LabelSelectorPath  string `json:"labelSelectorPath"`
 		} `json:"scale"`
 	} `json:"subresources"`
-	Deprecated               bool             `json:"deprecated"`
-	DeprecationWarning       string           `json:"deprecationWarning"`
-	AdditionalPrinterColumns []map[string]any `json:"additionalPrinterColumns"`
-	SelectableFields         []map[string]any `json:"selectableFields"`
+	Deprecated               bool   `json:"deprecated"`
+	DeprecationWarning       string `json:"deprecationWarning"`
+	AdditionalPrinterColumns []struct {
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Format      string `json:"format"`
+		Description string `json:"description"`
+		Priority    int32  `json:"priority"`
+		JSONPath    string `json:"jsonPath"`
+	} `json:"additionalPrinterColumns"`
+	SelectableFields []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields"`
 }
 
 // isDefinition reports whether an object is a CustomResourceDefinition of the version that [definition] describes.
