@@ -188,6 +188,7 @@ func TestUnmatchedTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
+		dir + `/kustomization.yaml: found patchesJson6902, which kustomize deprecates; expected the fields that replace them: run "kustomize edit fix" in the directory`,
 		dir + `/kustomization.yaml: patches[1].target.name: found "wdgetry.example.com", so that kustomize ignores the patch; expected the name of a resource; did you mean widgetry.example.com?`,
 		dir + `/kustomization.yaml: patchesJson6902[0].target.name: found "widgetries", so that kustomize ignores the patch; expected the name of a resource`,
 		dir + `/base/kustomization.yaml: patches[0].target.kind: found "CustomResourceDefinitin", so that kustomize ignores the patch; expected the kind of a resource; did you mean CustomResourceDefinition?`,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -23,7 +24,7 @@ import (
 func kustomize(dir string) ([]manifest, error) {
 	options := krusty.MakeDefaultOptions()
 	options.LoadRestrictions = types.LoadRestrictionsNone // files beside the directory are the user's own, too
-	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	built, err := quietly(func() (resmap.ResMap, error) { return krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir) })
 	if err != nil {
 		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
 	}
@@ -46,20 +47,59 @@ func kustomize(dir string) ([]manifest, error) {
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
 	}
-	objects[0].notes = unmatchedTargets(dir, objects, map[string]bool{})
+	objects[0].notes = kustomizationNotes(dir, objects, map[string]bool{})
 	return objects, nil
 }
 
-// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
-// patch. The function also visits the kustomizations in the fields resources and components, except the directories in
-// seen.
-func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []string {
+// quietly calls build without the warnings about deprecated fields that kustomize prints to the standard error stream.
+// The function deprecated has these warnings in other words.
+func quietly(build func() (resmap.ResMap, error)) (resmap.ResMap, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return build()
+	}
+	stderr := os.Stderr
+	defer func() {
+		os.Stderr = stderr
+		null.Close()
+	}()
+	os.Stderr = null // kustomize has no option for the stream
+	return build()
+}
+
+// deprecated returns a text about the deprecated fields of a kustomization, or "".
+func deprecated(file string, k types.Kustomization) string {
+	var fields []string
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"bases", k.Bases != nil}, {"commonLabels", k.CommonLabels != nil}, {"imageTags", k.ImageTags != nil}, {"patchesJson6902", k.PatchesJson6902 != nil}, //nolint:staticcheck // users still have the deprecated fields
+		{"patchesStrategicMerge", k.PatchesStrategicMerge != nil}, {"vars", k.Vars != nil}, //nolint:staticcheck // as above
+	} {
+		if field.set {
+			fields = append(fields, field.name)
+		}
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: found %s, which kustomize deprecates; expected the fields that replace them: run \"kustomize edit fix\" in the directory", file, nearest.List(fields, "and"))
+}
+
+// kustomizationNotes returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
+// patch. Another text is about deprecated fields. The function also visits the kustomizations in the fields resources
+// and components, except the directories in seen.
+func kustomizationNotes(dir string, objects []manifest, seen map[string]bool) []string {
 	file, kustomization := readKustomization(dir)
 	if file == "" || seen[dir] {
 		return nil
 	}
 	seen[dir] = true
 	var notes []string
+	if text := deprecated(file, kustomization); text != "" {
+		notes = append(notes, text)
+	}
 	for _, list := range []struct {
 		name    string
 		patches []types.Patch
@@ -73,8 +113,8 @@ func unmatchedTargets(dir string, objects []manifest, seen map[string]bool) []st
 			}
 		}
 	}
-	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components) {
-		notes = append(notes, unmatchedTargets(within(dir, resource), objects, seen)...)
+	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components, kustomization.Bases) { //nolint:staticcheck // as above
+		notes = append(notes, kustomizationNotes(within(dir, resource), objects, seen)...)
 	}
 	return notes
 }

@@ -221,30 +221,49 @@ func checkSubject(at string, s *rbacv1.Subject) error {
 	return nil
 }
 
-// unreadable returns a text for each controller whose kind no bound role permits to list and watch. Without bound
-// roles, a run permits everything.
+// unreadable returns a text for each kind of a controller that no bound role permits to list and watch. The kinds are
+// that which the controller reconciles, and those in watches. Without bound roles, a run permits everything.
 func (s *objects) unreadable(described scenario.Operator) []string {
 	if len(s.rules) == 0 || s.otherRules {
 		return nil
 	}
 	var notes []string
 	for _, c := range described.Controllers {
-		i := slices.IndexFunc(s.kinds, func(k scenario.ExternalKind) bool { return k.Kind == c.Kind })
-		if i < 0 {
-			continue // a kind without a CustomResourceDefinition in the manifests
-		}
-		group, _, _ := strings.Cut(s.kinds[i].APIVersion, "/")
-		missing := slices.DeleteFunc([]string{"list", "watch"}, func(verb string) bool {
-			return slices.ContainsFunc(s.rules, func(rule rbacv1.PolicyRule) bool {
-				return containsOrAll(rule.Verbs, verb) && containsOrAll(rule.APIGroups, group) && containsOrAll(rule.Resources, s.kinds[i].Plural)
+		use := "reconciles"
+		for i, kind := range append([]string{c.Kind}, c.Watches...) {
+			if i > 0 {
+				use = "watches"
+			}
+			group, plural := s.resourceOf(described, kind)
+			if i > 0 && kind == c.Kind || plural == "" {
+				continue
+			}
+			missing := slices.DeleteFunc([]string{"list", "watch"}, func(verb string) bool {
+				return slices.ContainsFunc(s.rules, func(rule rbacv1.PolicyRule) bool {
+					return containsOrAll(rule.Verbs, verb) && containsOrAll(rule.APIGroups, group) && containsOrAll(rule.Resources, plural)
+				})
 			})
-		})
-		if len(missing) > 0 {
-			notes = append(notes, fmt.Sprintf("the controller %s: found no bound role that permits it to %s %s.%s; expected this permission for the kind that it reconciles",
-				c.Name, nearest.List(missing, "and"), s.kinds[i].Plural, group))
+			if len(missing) > 0 {
+				notes = append(notes, fmt.Sprintf("the controller %s: found no bound role that permits it to %s %s; expected this permission for the kind that it %s",
+					c.Name, nearest.List(missing, "and"), strings.TrimSuffix(plural+"."+group, "."), use))
+			}
 		}
 	}
 	return notes
+}
+
+// resourceOf returns the group and the plural of a kind. The plural is empty for a kind that neither the manifests nor
+// the subject file define, and that is not built in.
+func (s *objects) resourceOf(described scenario.Operator, kind string) (group, plural string) {
+	isKind := func(k scenario.ExternalKind) bool { return k.Kind == kind }
+	for _, kinds := range [][]scenario.ExternalKind{s.kinds, described.Kinds} {
+		if i := slices.IndexFunc(kinds, isKind); i >= 0 && strings.Contains(kinds[i].APIVersion, "/") {
+			group, _, _ = strings.Cut(kinds[i].APIVersion, "/")
+			return group, kinds[i].Plural
+		}
+	}
+	known, _ := kube.Named(kind)
+	return known.GVR.Group, known.GVR.Resource
 }
 
 // containsOrAll reports whether a list of a rule contains a value, or * for all values.
