@@ -37,7 +37,28 @@ func (d *document) at(path string) string {
 	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
 		return d.place()
 	}
-	nearest, value := root.Content[0], root.Content[0]
+	nearest, _, _ := walk(root.Content[0], path)
+	return fmt.Sprintf("%s:%d:%d", d.path, d.line+nearest.Line, nearest.Column)
+}
+
+// asWritten returns the value at a path as the document has it, such as yes for true. It is empty for other values
+// than texts and numbers.
+func (d *document) asWritten(path string) string {
+	var root yaml.Node
+	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+		return ""
+	}
+	_, value, rest := walk(root.Content[0], path)
+	if rest != "" {
+		return ""
+	}
+	return value.Value
+}
+
+// walk returns the node with the position of the value at a path, and the value. If the value is missing, it returns
+// the nearest value that contains it, and the rest of the path.
+func walk(root *yaml.Node, path string) (nearest, value *yaml.Node, rest string) {
+	nearest, value = root, root
 	for path != "" {
 		named, inside, rest := stepInto(value, path)
 		if named == nil {
@@ -45,7 +66,7 @@ func (d *document) at(path string) string {
 		}
 		nearest, value, path = named, inside, rest
 	}
-	return fmt.Sprintf("%s:%d:%d", d.path, d.line+nearest.Line, nearest.Column)
+	return nearest, value, path
 }
 
 // stepInto returns the value that the first step of a path names, and the rest of the path. It also returns the node
@@ -100,12 +121,21 @@ func fieldOf(err error) string {
 
 // mistake returns an error about a field of the object, which begins with the position of the field.
 func (m manifest) mistake(err error) error {
-	place := m.place
-	if m.document != nil {
-		place = m.document.at(m.inside + "." + fieldOf(err))
+	if m.document == nil {
+		return fmt.Errorf("%s: %w", m.place, err)
+	}
+	path := m.inside + "." + fieldOf(err)
+	place := m.document.at(path)
+	if match := foundBool.FindStringSubmatch(err.Error()); match != nil {
+		if written := m.document.asWritten(path); strings.ToLower(written) != match[1] && written != "" {
+			return fmt.Errorf("%s: %s", place, foundBool.ReplaceAllString(err.Error(), "found "+written+", which YAML 1.1 reads as $1; expected"))
+		}
 	}
 	return fmt.Errorf("%s: %w", place, err)
 }
+
+// foundBool matches the part of an error about a boolean that is not expected. The group is the boolean.
+var foundBool = regexp.MustCompile(`\bfound (true|false); expected`)
 
 // named returns an error as mistake does. The kind and the name of the object follow the position.
 func (m manifest) named(err error) error {

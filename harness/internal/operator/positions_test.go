@@ -19,6 +19,8 @@ func TestPositions(t *testing.T) {
 		{"item of a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: A}\n", `m.yaml:7:14: items[1]: ConfigMap A: metadata.name: found "A"`},
 		{"JSON", "{\n \"apiVersion\": \"v1\",\n \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"},\n  \"data\": {\"x\": 5}}\n", "m.yaml:4:12: ConfigMap a: data.x: found 5"},
 		{"second document of JSON", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}} {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "A"}}`, "m.yaml:1:125: Namespace A"},
+		{"text that YAML reads as a boolean", config + "data: {x: yes}\n", "m.yaml:5:8: ConfigMap a: data.x: found yes, which YAML 1.1 reads as true; expected a text in quotes"},
+		{"boolean", config + "data: {x: true}\n", "m.yaml:5:8: ConfigMap a: data.x: found true; expected a text in quotes"},
 		{"alias", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: &a {x: z}}\ndata: *a\nlabels: {}\n", "m.yaml:5:1: ConfigMap a: unknown field labels"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
