@@ -9,6 +9,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // checkService returns an error about the ports or the type of a Service.
@@ -19,6 +21,17 @@ func checkService(at string, s *corev1.ServiceSpec) error {
 		return wrong(at+".externalName", nil, "a domain, because the type is ExternalName")
 	case !external && len(s.Ports) == 0 && s.ClusterIP != corev1.ClusterIPNone:
 		return wrong(at+".ports", nil, "at least one port, or clusterIP: None")
+	case external && len(validation.IsDNS1123Subdomain(strings.TrimSuffix(s.ExternalName, "."))) > 0:
+		return wrong(at+".externalName", s.ExternalName, "a domain such as example.com, without a scheme and a port")
+	}
+	for i, address := range append([]string{s.ClusterIP}, s.ClusterIPs...) {
+		if _, err := netip.ParseAddr(address); err != nil && address != "" && address != corev1.ClusterIPNone {
+			at := at + ".clusterIP"
+			if i > 0 {
+				at = fmt.Sprintf("%ss[%d]", at, i-1)
+			}
+			return wrong(at, address, "None, the address of a Service, or no such field"+nearest.Suggestion(address, []string{corev1.ClusterIPNone}))
+		}
 	}
 	if err := checkLabels(at+".selector", s.Selector); err != nil {
 		return err
@@ -37,6 +50,8 @@ func checkService(at string, s *corev1.ServiceSpec) error {
 			return wrong(at+".port", port.Port, portRange)
 		case port.NodePort != 0 && len(validation.IsValidPortNum(int(port.NodePort))) > 0:
 			return wrong(at+".nodePort", port.NodePort, portRange)
+		case port.NodePort != 0 && (s.Type == "" || s.Type == corev1.ServiceTypeClusterIP):
+			return wrong(at+".nodePort", port.NodePort, "no such field, because only the types NodePort and LoadBalancer have it")
 		}
 		names[port.Name] = true
 		if port.TargetPort != (intstr.IntOrString{}) {
@@ -103,8 +118,17 @@ func checkIPBlock(at string, b *networkingv1.IPBlock) error {
 }
 
 func checkNetworkPort(at string, p *networkingv1.NetworkPolicyPort) error {
-	if p.Port == nil {
+	switch {
+	case p.EndPort == nil && p.Port == nil:
 		return nil
+	case p.EndPort == nil:
+		return checkPort(at+".port", *p.Port)
+	case p.Port == nil || p.Port.Type == intstr.String:
+		return wrong(at+".endPort", *p.EndPort, "no such field, because port is not a number")
+	case *p.EndPort < p.Port.IntVal:
+		return wrong(at+".endPort", *p.EndPort, fmt.Sprintf("at least port, which is %d", p.Port.IntVal))
+	case *p.EndPort > 65535:
+		return wrong(at+".endPort", *p.EndPort, portRange)
 	}
 	return checkPort(at+".port", *p.Port)
 }

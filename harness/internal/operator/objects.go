@@ -87,6 +87,9 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	}
 	for _, o := range manifests {
 		sorted.note(o, sorted.checkCustomKind(o.Unstructured))
+		if err := sorted.checkWebhookResources(o.Unstructured); err != nil {
+			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but the webhook gets no requests for it", err))
+		}
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
 			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but it permits nothing", err))
 		}

@@ -194,3 +194,49 @@ func sourcesOf(source any) []string {
 	}
 	return names
 }
+
+// checkKeyToPath returns an error about a file of a volume. Its path must be inside the volume.
+func checkKeyToPath(at string, item *corev1.KeyToPath) error {
+	if item.Key == "" {
+		return wrong(at+".key", nil, "a key of the ConfigMap or Secret")
+	}
+	if item.Path == "" || path.IsAbs(item.Path) || strings.HasPrefix(item.Path, "..") || slices.Contains(strings.Split(item.Path, "/"), "..") {
+		return wrong(at+".path", item.Path, "a relative path inside the volume, without ..")
+	}
+	return nil
+}
+
+// checkHostPath returns an error about the path of a file or directory of a node.
+func checkHostPath(at string, source *corev1.HostPathVolumeSource) error {
+	if source.Path == "" || slices.Contains(strings.Split(source.Path, "/"), "..") {
+		return wrong(at+".path", source.Path, "a path without ..")
+	}
+	return nil
+}
+
+// checkSeccomp returns an error about a seccomp profile whose fields contradict each other.
+func checkSeccomp(at string, profile *corev1.SeccompProfile) error {
+	local := profile.Type == corev1.SeccompProfileTypeLocalhost
+	switch {
+	case profile.Type == "":
+		return wrong(at+".type", nil, nearest.List(knownValues[reflect.TypeOf(profile.Type)], "or"))
+	case local && (profile.LocalhostProfile == nil || *profile.LocalhostProfile == ""):
+		return wrong(at+".localhostProfile", nil, "the path of a profile, because the type is Localhost")
+	case !local && profile.LocalhostProfile != nil && slices.Contains(knownValues[reflect.TypeOf(profile.Type)], string(profile.Type)):
+		return wrong(at+".localhostProfile", *profile.LocalhostProfile, "no such field, because only the type Localhost has it")
+	}
+	return nil
+}
+
+// checkSpread returns an error about a constraint for the spread of pods.
+func checkSpread(at string, c *corev1.TopologySpreadConstraint) error {
+	switch {
+	case c.MaxSkew < 1:
+		return wrong(at+".maxSkew", c.MaxSkew, "a number of at least 1")
+	case c.TopologyKey == "":
+		return wrong(at+".topologyKey", nil, "the label of nodes, such as topology.kubernetes.io/zone")
+	case c.WhenUnsatisfiable == "":
+		return wrong(at+".whenUnsatisfiable", nil, "DoNotSchedule or ScheduleAnyway")
+	}
+	return nil
+}

@@ -100,6 +100,9 @@ func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
 // incomplete returns an error about a mistake that does not change a run. The object lacks a value that the API server
 // needs, or has a name or a field that the API server accepts, but that has no effect.
 func incomplete(o *unstructured.Unstructured) error {
+	if isDefinition(o) {
+		return ignored(o, &definition{})
+	}
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil || decode(withoutBundles(o), typed) != nil {
 		return nil
@@ -110,6 +113,11 @@ func incomplete(o *unstructured.Unstructured) error {
 	if err := checkValues("", reflect.ValueOf(typed), permissionChecks); err != nil {
 		return fmt.Errorf("%w; API servers accept this value, but it permits nothing", err)
 	}
+	return ignored(o, typed)
+}
+
+// ignored returns an error about an unknown field of an object.
+func ignored(o *unstructured.Unstructured, typed any) error {
 	if err := checkFields(o, typed); err != nil {
 		return fmt.Errorf("%w; API servers of the version of this program ignore the field", err)
 	}
@@ -138,7 +146,7 @@ func checkWebhooks(typed any) error {
 		for _, w := range typed.Webhooks {
 			webhooks = append(webhooks, admissionv1.ValidatingWebhook{
 				Name: w.Name, ClientConfig: w.ClientConfig, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions,
-				Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds,
+				Rules: w.Rules, FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds, MatchConditions: w.MatchConditions,
 			})
 		}
 	}
@@ -236,6 +244,7 @@ func checkConfigMap(_ string, c *corev1.ConfigMap) error {
 	return firstError(
 		func() error { return checkKeys("data", c.Data) },
 		func() error { return checkKeys("binaryData", c.BinaryData) },
+		func() error { return checkSize("data", sizeOf(c.Data)+sizeOf(c.BinaryData)) },
 	)
 }
 
@@ -245,6 +254,23 @@ func checkKeys[T any](at string, data map[string]T) error {
 		if len(validation.IsConfigMapKey(key)) > 0 {
 			return wrong(at, key, "a key of at most 253 letters, digits, -, _ and ., without /")
 		}
+	}
+	return nil
+}
+
+// sizeOf returns the number of bytes of all values in the data of a ConfigMap or Secret.
+func sizeOf[T ~string | ~[]byte](data map[string]T) int {
+	size := 0
+	for _, value := range data {
+		size += len(value)
+	}
+	return size
+}
+
+// checkSize returns an error if the data of a ConfigMap or Secret has too many bytes.
+func checkSize(at string, size int) error {
+	if size > corev1.MaxSecretSize {
+		return fmt.Errorf("%s: found %d bytes; expected at most %d bytes, which is 1 MiB", at, size, corev1.MaxSecretSize)
 	}
 	return nil
 }
@@ -268,6 +294,7 @@ func checkSecret(_ string, s *corev1.Secret) error {
 	return firstError(
 		func() error { return checkKeys("data", s.Data) },
 		func() error { return checkKeys("stringData", s.StringData) },
+		func() error { return checkSize("data", sizeOf(s.Data)+sizeOf(s.StringData)) },
 	)
 }
 
@@ -298,24 +325,6 @@ func checkName(o *unstructured.Unstructured) error {
 	}
 	if len(invalid) > 0 {
 		return fmt.Errorf("metadata.name: found %.80q; expected %s", name, expected)
-	}
-	return nil
-}
-
-// checkWebhookRule returns an error about a rule of a webhook that lacks one of its lists.
-func checkWebhookRule(at string, rule *admissionv1.RuleWithOperations) error {
-	for _, list := range []struct {
-		name, expected string
-		length         int
-	}{
-		{"operations", "a list with CREATE, UPDATE, DELETE, CONNECT or *", len(rule.Operations)},
-		{"apiGroups", "a list of groups such as example.com", len(rule.APIGroups)},
-		{"apiVersions", "a list of versions such as v1", len(rule.APIVersions)},
-		{"resources", "a list of resources such as pods", len(rule.Resources)},
-	} {
-		if list.length == 0 {
-			return wrong(at+"."+list.name, nil, list.expected)
-		}
 	}
 	return nil
 }
@@ -359,5 +368,5 @@ func checkWebhook(i int, w admissionv1.ValidatingWebhook) error {
 			}
 		}
 	}
-	return nil
+	return checkConditions(fmt.Sprintf("webhooks[%d]", i), w.MatchConditions, false)
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,15 @@ func checkDeployment(at string, d *appsv1.DeploymentSpec) error {
 		return fmt.Errorf("%s.strategy.rollingUpdate: found the field with the type Recreate; expected the type RollingUpdate, or no such field", at)
 	case rolling != nil && isZero(rolling.MaxSurge) && isZero(rolling.MaxUnavailable):
 		return fmt.Errorf("%s.strategy.rollingUpdate: found 0 for maxSurge and maxUnavailable; expected at most one of them to be 0", at)
+	}
+	if rolling != nil {
+		at := at + ".strategy.rollingUpdate"
+		if err := checkShare(at+".maxUnavailable", rolling.MaxUnavailable, 100); err != nil {
+			return err
+		}
+		if err := checkShare(at+".maxSurge", rolling.MaxSurge, math.MaxInt32); err != nil {
+			return err
+		}
 	}
 	return checkPodsOf(at, d.Selector, &d.Template)
 }
@@ -185,6 +195,38 @@ func validCron(item string, low, high int, names []string) bool {
 func checkBudget(at string, s *policyv1.PodDisruptionBudgetSpec) error {
 	if s.MinAvailable != nil && s.MaxUnavailable != nil {
 		return fmt.Errorf("%s: found minAvailable and maxUnavailable; expected one of them", at)
+	}
+	return firstError(
+		func() error { return checkShare(at+".minAvailable", s.MinAvailable, 100) },
+		func() error { return checkShare(at+".maxUnavailable", s.MaxUnavailable, 100) },
+	)
+}
+
+// checkShare returns an error about a number of pods that is neither a whole number nor a percentage. The argument
+// most is the largest percentage.
+func checkShare(at string, share *intstr.IntOrString, most int) error {
+	if share == nil || share.Type == intstr.Int {
+		return nil
+	}
+	percent, isPercentage := strings.CutSuffix(share.StrVal, "%")
+	n, err := strconv.Atoi(percent)
+	switch {
+	case err != nil || n < 0 || percent[0] == '+':
+		return wrong(at, share.StrVal, "a whole number such as 1, or a percentage such as 25%")
+	case !isPercentage:
+		return wrong(at, share.StrVal, "a number without quotes, or a percentage such as 25%")
+	case n > most:
+		return wrong(at, share.StrVal, fmt.Sprintf("at most %d%%", most))
+	}
+	return nil
+}
+
+// checkQuota returns an error about a limit of a ResourceQuota.
+func checkQuota(at string, s *corev1.ResourceQuotaSpec) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Hard)) {
+		if quantity := s.Hard[name]; quantity.Sign() < 0 {
+			return wrong(fmt.Sprintf("%s.hard.%s", at, name), quantity.String(), "a quantity of at least 0")
+		}
 	}
 	return nil
 }
