@@ -26,7 +26,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w; %s", dir, inputfile.Reason(err), expected)
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s: found a file; %s", dir, expected)
+		return nil, fmt.Errorf("%s: found %s; %s", dir, inputfile.Known(dir), expected)
 	}
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {

@@ -217,7 +217,7 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the end of the history is missing"},
 		{"no end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + second, 2, "record 2 is the last record; expected an end record: the end of the history is missing"},
 		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},
-		{"not JSON", start + "hello\n", 1, "line 2: the line is no valid record"},
+		{"not JSON", start + "hello\n", 1, `line 2: the line is no valid record: found the text "hello"; expected a JSON object`},
 		{"a key twice", start + strings.Replace(second, `"at":5`, `"at":5,"at":6`, 1), 1, `line 2: the line is no valid record: found the key "at" twice`},
 		{"a field of an object twice", start + `{"seq":2,"at":1,"commit":{"type":"ADDED","object":{"resource":"pods","resource":"pods"}}}` + "\n", 1, `found the key "resource" twice`},
 		{"a label twice", start + `{"seq":2,"at":1,"commit":{"type":"ADDED","object":{"resource":"pods","labels":{"a":"b","a":"c"}}}}` + "\n", 1, `found the key "a" twice`},

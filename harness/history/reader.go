@@ -258,6 +258,9 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		if !utf8.Valid(line) { // encoding/json replaces other bytes
 			return nil, errors.New("found bytes that are not UTF-8; expected a record as JSON in UTF-8")
 		}
+		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && !bytes.Equal(text, []byte("null")) {
+			return nil, fmt.Errorf("the line is no valid record: found the text %.40q; expected a JSON object", text)
+		}
 		var decoded struct {
 			Record
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1

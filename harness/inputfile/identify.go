@@ -20,6 +20,7 @@ var runFiles = []knownFile{
 	{regexp.MustCompile(`\A\s*<(?:\?xml|testsuites)`), "XML", "junit.xml of a run is for CI systems"},
 	{regexp.MustCompile(`\A\{"seq":`), "the history of a run", "gauntlet check reads the directory of the run"},
 	{regexp.MustCompile(`\A\{\s*"schema":\s*\d+,\s*"verdict"`), "the verdicts of runs", "gauntlet report reads the directory of the run"},
+	{regexp.MustCompile(`\A\{\s*"series":\s*"[^"]*",\s*"campaign":`), "a file that \"gauntlet fleet nightly\" wrote", "gauntlet fleet acknowledge reads it"},
 	{regexp.MustCompile(`\A\{\s*"started":[^\n]*\n\s*"scenario":`), "the environment.json of a run", "gauntlet check reads the directory of the run"},
 }
 
@@ -27,7 +28,7 @@ var runFiles = []knownFile{
 var inputs = []knownFile{
 	{regexp.MustCompile(`(?m)^clusters:(?s:.*)^(?:contexts|users):|^contexts:(?s:.*)^clusters:`), "a kubeconfig", "pass it with the flag --kubeconfig"},
 	{regexp.MustCompile(`(?m)^effects:(?s:.*)^end:`), "a baseline", "pass it with the flag --baseline"},
-	{regexp.MustCompile(`(?m)^workload:[ \t]*(?:\[.*|#.*)?$`), "a scenario", "pass it as an argument"},
+	{regexp.MustCompile(`(?m)^workload:[ \t]*(?:\[.*|#.*)?$`), "a scenario", "gauntlet run reads it"},
 	{regexp.MustCompile(`(?m)^subject:(?s:.*)\b(?:exec|module):`), "a subject file", "pass it with the flag --subject"},
 	{regexp.MustCompile(`(?m)^apiVersion:(?s:.*)^kind:`), "a Kubernetes manifest", "list it in subject.manifests of a subject file"},
 }
@@ -40,6 +41,17 @@ func Mistaken(text []byte, expected string) error {
 
 // MistakenRunFile is like [Mistaken], but only for the files that a run writes, such as its history.
 func MistakenRunFile(text []byte, expected string) error { return mistaken(runFiles, text, expected) }
+
+// Known returns what the file at path is, such as "a scenario". The text is "a file" for an unknown kind of file.
+func Known(path string) string {
+	start := Start(path)
+	for _, known := range slices.Concat(runFiles, inputs) {
+		if known.pattern.Match(start) {
+			return known.name
+		}
+	}
+	return "a file"
+}
 
 // Start returns the first bytes of a file, or nothing if it cannot be read.
 func Start(path string) []byte {

@@ -131,6 +131,9 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 			return pointTo(path, text, at[0][2]), reason
 		}
 	}
+	if text, isOther := otherText(text, err); isOther {
+		return path + ":1:1", fmt.Sprintf("found the text %.40q; expected an object such as {\"name\": \"value\"}", text)
+	}
 	offset := -1
 	var standard *json.SyntaxError
 	var syntactic *jsontext.SyntacticError
@@ -148,6 +151,18 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 		return path, reason
 	}
 	return pointTo(path, text, offset), reason
+}
+
+// otherText returns the first line of a text that is not JSON at all, because it does not begin with a bracket or brace.
+// The error is that of a JSON package about the text.
+func otherText(text []byte, err error) (string, bool) {
+	var standard *json.SyntaxError
+	var syntactic *jsontext.SyntacticError
+	if !errors.As(err, &standard) && !errors.As(err, &syntactic) || strings.Contains(err.Error(), "YAML") {
+		return "", false
+	}
+	first, _, _ := strings.Cut(string(bytes.TrimSpace(text)), "\n")
+	return first, !strings.HasPrefix(first, "{") && !strings.HasPrefix(first, "[")
 }
 
 // Conflict is the error for a text with a merge conflict.

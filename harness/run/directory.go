@@ -245,7 +245,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	case err != nil:
 		return "", nil, nil, fmt.Errorf("%s: %w; expected a run directory", path, inputfile.Reason(err))
 	case !info.IsDir():
-		return "", nil, nil, fmt.Errorf("%s: found a file; expected a run directory", path)
+		return "", nil, nil, fmt.Errorf("%s: found %s; expected a run directory", path, inputfile.Known(path))
 	}
 	spec, err := scenario.Load(dir.scenario())
 	if err != nil {

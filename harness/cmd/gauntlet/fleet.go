@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,14 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
+}
+
+// checkRange returns an error if --seeds is one number. The user may mean this seed or the number of seeds.
+func (f *fleetCampaignFlags) checkRange() error {
+	if _, err := strconv.ParseUint(f.seeds, 10, 64); err == nil {
+		return fmt.Errorf("--seeds: found %[1]q; expected a range: 1..%[1]s for the seeds 1 to %[1]s, or %[1]s..%[1]s for one seed", f.seeds)
+	}
+	return nil
 }
 
 // complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
@@ -382,7 +391,7 @@ what the verdicts are.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			flags.campaign.Name = args[0]
-			if err := errors.Join(flags.fleetCampaignFlags.complete(cmd), flags.fleetPodFlags.complete()); err != nil {
+			if err := errors.Join(flags.checkRange(), flags.fleetCampaignFlags.complete(cmd), flags.fleetPodFlags.complete()); err != nil {
 				return err
 			}
 			*code, err = flags.launch(cmd, &flags.campaign)

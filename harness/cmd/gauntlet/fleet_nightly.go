@@ -207,6 +207,9 @@ func loadNight(path string) (*fleet.Night, error) {
 	if err != nil {
 		return nil, inputfile.WithExpected(err, expected)
 	}
+	if mistaken := inputfile.Mistaken(content, expected); mistaken != nil {
+		return nil, fmt.Errorf("%s: %w", path, mistaken)
+	}
 	night := new(fleet.Night)
 	if err := json.Unmarshal(content, night); err != nil {
 		place, reason := inputfile.Locate(path, content, err, night)

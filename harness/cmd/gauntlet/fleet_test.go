@@ -17,6 +17,7 @@ func TestFleetRunRefuses(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--claim=results --subjects=exec:/bin/true", `--subjects: found "exec:/bin/true"; expected ours or upstream, which are in the image`},
 		{"--claim=results --seeds=7..3", "--seeds: found 7..3; the first seed must be at least 1"},
+		{"--claim=results --seeds=10", `--seeds: found "10"; expected a range: 1..10 for the seeds 1 to 10, or 10..10 for one seed`},
 		{"--claim=results --seeds=7-9", `--seeds: found "7-9"; expected a range such as 1..1000`},
 		{"--claim=results --seeds=1..18446744073709551615", "--seeds: found 1..18446744073709551615; expected seeds of at most 18446744073709551614"},
 		{"--claim=results --seeds=1..18446744073709551616", "expected seeds of at most 18446744073709551614"},

@@ -39,16 +39,57 @@ func kustomize(dir string) ([]manifest, error) {
 		if err := o.UnmarshalJSON(text); err != nil {
 			return nil, err
 		}
+		m := manifest{Unstructured: o, place: "the kustomization in " + dir, resource: func() *document { return findResource(dir, o) }}
 		if err := checkManifest(o); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
+			return nil, m.mistake(err)
 		}
-		objects = append(objects, manifest{Unstructured: o, place: "the kustomization in " + dir})
+		objects = append(objects, m)
 	}
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
 	}
 	objects[0].notes = kustomizationNotes(dir, objects, map[string]bool{})
 	return objects, nil
+}
+
+// findResource returns the document from which a kustomization reads an object, or nil. Kustomize does not tell the
+// name without a prefix or suffix, so that this is the longest name that the object's name contains.
+func findResource(dir string, o *unstructured.Unstructured) *document {
+	var found *document
+	longest := 0
+	visitResources(dir, map[string]bool{}, func(read *document, resource *unstructured.Unstructured) {
+		name := resource.GetName()
+		if resource.GetKind() == o.GetKind() && strings.Contains(o.GetName(), name) && len(name) > longest {
+			found, longest = read, len(name)
+		}
+	})
+	return found
+}
+
+// visitResources calls visit for each object in the files of a kustomization. It ignores the kustomizations in seen.
+func visitResources(dir string, seen map[string]bool, visit func(*document, *unstructured.Unstructured)) {
+	file, kustomization := readKustomization(dir)
+	if file == "" || seen[dir] {
+		return
+	}
+	seen[dir] = true
+	for _, path := range slices.Concat(kustomization.Resources, kustomization.Components, kustomization.Bases) { //nolint:staticcheck // users still have the deprecated field
+		path = within(dir, path)
+		visitResources(path, seen, visit)
+		content, err := inputfile.ReadText(path)
+		if err != nil {
+			continue // a directory
+		}
+		decode := documents(path, content)
+		for {
+			var fields map[string]any
+			read, err := decode(&fields)
+			if err != nil {
+				break
+			}
+			visit(read, &unstructured.Unstructured{Object: fields})
+		}
+	}
 }
 
 // quietly calls build without the warnings about deprecated fields that kustomize prints to the standard error stream.

@@ -26,9 +26,10 @@ import (
 type manifest struct {
 	*unstructured.Unstructured
 	place    string
-	document *document // nil for an object of a kustomization
-	inside   string    // path of the object in the document, such as items[0]
-	notes    []string  // mistakes in its kustomization that do not change a run
+	document *document        // nil for an object of a kustomization
+	resource func() *document // finds the resource of a kustomization from which the object comes
+	inside   string           // path of the object in the document, such as items[0]
+	notes    []string         // mistakes in its kustomization that do not change a run
 }
 
 // readManifests returns the objects in the manifests at a path, which is absolute or relative to the
@@ -102,7 +103,6 @@ func readManifest(path string) ([]manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	content = append(bytes.TrimSuffix(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\n")), '\n')
 	decode := documents(path, content)
 	var objects []manifest
 	for {
@@ -144,6 +144,7 @@ var wrongSeparator = regexp.MustCompile(`(?m)^---[ \t]*[^#\s].*$`)
 // documents returns a function that decodes the next document of a file in YAML or JSON. At the end, the
 // function returns [io.EOF].
 func documents(path string, content []byte) func(into *map[string]any) (*document, error) {
+	content = append(bytes.TrimSuffix(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\n")), '\n')
 	const lookAhead = 4096 // bytes that decide whether the file is JSON
 	source, _, isJSON := yaml.GuessJSONStream(bytes.NewReader(content), lookAhead)
 	if isJSON {

@@ -122,7 +122,13 @@ func fieldOf(err error) string {
 // mistake returns an error about a field of the object, which begins with the position of the field.
 func (m manifest) mistake(err error) error {
 	if m.document == nil {
-		return fmt.Errorf("%s: %w", m.place, err)
+		place := m.place
+		if m.resource != nil {
+			if from := m.resource(); from != nil { // a patch may have changed the field
+				place += ", from " + from.at(fieldOf(err))
+			}
+		}
+		return fmt.Errorf("%s: %w", place, err)
 	}
 	path := m.inside + "." + fieldOf(err)
 	place := m.document.at(path)

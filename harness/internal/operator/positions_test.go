@@ -31,3 +31,16 @@ func TestPositions(t *testing.T) {
 		})
 	}
 }
+
+// TestKustomizationPositions checks that an error about an object of a kustomization has the position in its resource.
+func TestKustomizationPositions(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "base/kustomization.yaml", "resources: [m.yaml]\n")
+	write(t, dir, "base/m.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: 5\n")
+	write(t, dir, "kustomization.yaml", "resources: [base]\nnamePrefix: b-\n")
+	_, err := readManifests("", dir)
+	want := "the kustomization in " + dir + ", from " + dir + "/base/m.yaml:9:3: ConfigMap b-a: data.x: found 5; expected a text in quotes"
+	if err == nil || err.Error() != want {
+		t.Errorf("error\n got %v\nwant %s", err, want)
+	}
+}
