@@ -114,6 +114,8 @@ func TestLocate(t *testing.T) {
 		{"an empty file", " \n", standard, "f", "found an empty file"},
 		{"a syntax error", "{\n  \"ä\": x}", standard, "f:2:8", "found the character 'x'; expected a value, such as a text in double quotes"},
 		{"a syntax error of another package", "{\n  \"ä\": x}", experiment, "f:2:8", "found the character 'x' inside /ä; expected a value, such as a text in double quotes"},
+		{"no JSON", "\nnot json\n", standard, "f:1:1", `found the text "not json"; expected an object such as {"name": "value"}`},
+		{"no JSON, of another package", "not json", experiment, "f:1:1", `found the text "not json"; expected an object such as {"name": "value"}`},
 		{"cut off", "{\n\"a\": ", standard, "f:2:6", "found the end of the file; expected more text, because the file is cut off"},
 		{"cut off, of another package", "{\n\"a\": ", experiment, "f:2:6", "found the end of the file inside /a; expected more text, because the file is cut off"},
 		{"a wrong type", `{"schema": "x"}`, standard, "f", "found string at schema; expected a whole number"},
