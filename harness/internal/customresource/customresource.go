@@ -26,6 +26,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Definition is a CustomResourceDefinition that the API server accepts, with the schema of the stored version.
@@ -100,7 +102,7 @@ func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefiniti
 	}
 	var external apiextensionsv1.CustomResourceDefinition
 	if err := utiljson.Unmarshal(text, &external); err != nil { // unlike package json, it distinguishes upper and lower case
-		return nil, err
+		return nil, errors.New(inputfile.JSONReason(err))
 	}
 	scheme.Default(&external)
 	var definition apiextensions.CustomResourceDefinition
