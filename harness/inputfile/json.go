@@ -153,8 +153,8 @@ func Locate(path string, text []byte, err error, into any) (place, reason string
 	return pointTo(path, text, offset), reason
 }
 
-// otherText returns the first line of a text that is not JSON at all, because it does not begin with a bracket or brace.
-// The error is that of a JSON package about the text.
+// otherText returns the first line of a text that is not JSON. Such a text begins with no bracket and no brace. The
+// error is that of a JSON package about the text.
 func otherText(text []byte, err error) (string, bool) {
 	var standard *json.SyntaxError
 	var syntactic *jsontext.SyntacticError

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,6 +80,7 @@ func Read(ctx context.Context, o *unstructured.Unstructured) (*Definition, error
 // placeOf returns the place of a field in a manifest. In the type that the API server validates, the schema of a
 // definition with one version is not inside the list of versions.
 func placeOf(path string) string {
+	path = strings.Replace(path, "].JSONPath", "].jsonPath", 1)
 	for _, moved := range []struct{ from, to string }{
 		{"spec.validation.", "spec.versions[0].schema."},
 		{"spec.subresources.", "spec.versions[0].subresources."},
@@ -92,6 +94,9 @@ func placeOf(path string) string {
 	return path
 }
 
+// compileError matches the beginning of an error about a CEL expression. The groups are the line and the column.
+var compileError = regexp.MustCompile(`compilation failed: ERROR: <input>:(\d+):(\d+): `)
+
 // decode converts a CustomResourceDefinition to the type that the API server validates, with all defaults.
 func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefinition, error) {
 	scheme := runtime.NewScheme()
@@ -102,6 +107,9 @@ func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefiniti
 	}
 	var external apiextensionsv1.CustomResourceDefinition
 	if err := utiljson.Unmarshal(text, &external); err != nil { // unlike package json, it distinguishes upper and lower case
+		if path, reason := inputfile.WrongValue(text, &external); path != "" {
+			return nil, fmt.Errorf("%s: %s", path, reason)
+		}
 		return nil, errors.New(inputfile.JSONReason(err))
 	}
 	scheme.Default(&external)
@@ -174,6 +182,8 @@ func removeNulls(value any) {
 // textOf returns what was found in a field, if that is known, and what the API server says about it.
 func textOf(refused *field.Error) string {
 	detail, _, _ := strings.Cut(refused.Detail, "\n")
+	detail, _, _ = strings.Cut(compileError.ReplaceAllString(detail, "line $1, column $2: "), " expecting {") // all tokens of CEL
+	detail = strings.Replace(detail, "mismatched input '<EOF>'", "the expression ends too early", 1)
 	if before, after, ok := strings.Cut(detail, " in body "); ok && strings.HasSuffix(refused.Field, before) {
 		detail = after // otherwise, the detail begins with the field
 	}

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		{"default of another type", "{type: object, properties: {size: {type: integer, default: three}}}",
 			at + `.properties[size].default: found a value of the type string, which the API server refuses: must be of type integer`},
 		{"rule with an unknown field", "{type: object, properties: {size: {type: integer}}, x-kubernetes-validations: [{rule: self.sze > 1}]}",
-			at + ".x-kubernetes-validations[0].rule: the API server refuses this: compilation failed: ERROR: <input>:1:5: undefined field 'sze'"},
+			at + ".x-kubernetes-validations[0].rule: the API server refuses this: line 1, column 5: undefined field 'sze'"},
 		{"rule without a rule", "{type: object, x-kubernetes-validations: [{message: none}]}", at + ".x-kubernetes-validations[0].rule: found nothing; expected a value: rule is not specified"},
 		{"no type", "{properties: {}}", at + ".type: found nothing; expected a value: must not be empty for specified object fields"},
 	} {

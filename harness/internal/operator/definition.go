@@ -292,3 +292,45 @@ func checkSchema(at string, value any) error {
 	}
 	return nil
 }
+
+// misspelledRequired returns an error about a required field of a CustomResourceDefinition that has no property, but a
+// similar one exists.
+func misspelledRequired(o *unstructured.Unstructured) error {
+	var d definition
+	if decode(o, &d) != nil {
+		return nil
+	}
+	for i, version := range d.Spec.Versions {
+		if err := checkRequired(fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i), version.Schema["openAPIV3Schema"]); err != nil {
+			return fmt.Errorf("%w; API servers accept this value, but refuse each object without the field", err)
+		}
+	}
+	return nil
+}
+
+// checkRequired returns an error about a misspelled name in the list required of a schema. It also examines the schemas
+// inside.
+func checkRequired(at string, value any) error {
+	schema, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	known := slices.Sorted(maps.Keys(properties))
+	for i, name := range required {
+		text, _ := name.(string)
+		if similar := nearest.Suggestion(text, known); !slices.Contains(known, text) && similar != "" {
+			return wrong(fmt.Sprintf("%s.required[%d]", at, i), text, "a name in properties"+similar)
+		}
+	}
+	for _, name := range known {
+		if err := checkRequired(at+".properties."+name, properties[name]); err != nil {
+			return err
+		}
+	}
+	return firstError(
+		func() error { return checkRequired(at+".items", schema["items"]) },
+		func() error { return checkRequired(at+".additionalProperties", schema["additionalProperties"]) },
+	)
+}

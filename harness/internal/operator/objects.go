@@ -87,6 +87,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 	}
 	for _, o := range manifests {
 		sorted.note(o, sorted.checkCustomKind(o.Unstructured))
+		sorted.note(o, sorted.checkReferences(o.Unstructured, manifests))
 		if err := sorted.checkWebhookResources(o.Unstructured); err != nil {
 			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but the webhook gets no requests for it", err))
 		}

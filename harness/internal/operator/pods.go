@@ -70,6 +70,24 @@ func checkVolumes(at string, volumes []corev1.Volume) error {
 		if volume.ConfigMap != nil && volume.ConfigMap.Name == "" {
 			return wrong(at+".configMap.name", nil, "the name of a ConfigMap")
 		}
+		if err := checkModes(at, volume.VolumeSource); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModes returns an error about the default mode of the files of a volume.
+func checkModes(at string, source corev1.VolumeSource) error {
+	switch {
+	case source.ConfigMap != nil:
+		return checkMode(at+".configMap.defaultMode", source.ConfigMap.DefaultMode)
+	case source.Secret != nil:
+		return checkMode(at+".secret.defaultMode", source.Secret.DefaultMode)
+	case source.Projected != nil:
+		return checkMode(at+".projected.defaultMode", source.Projected.DefaultMode)
+	case source.DownwardAPI != nil:
+		return checkMode(at+".downwardAPI.defaultMode", source.DownwardAPI.DefaultMode)
 	}
 	return nil
 }
@@ -112,7 +130,7 @@ func checkMountPaths(spec corev1.PodSpec) error {
 	return nil
 }
 
-// checkContainer returns an error about the ports or the environment variables of a container.
+// checkContainer returns an error about the ports, probes or environment variables of a container.
 func checkContainer(at string, c *corev1.Container) error {
 	names := map[string]bool{}
 	for i, port := range c.Ports {
@@ -133,6 +151,14 @@ func checkContainer(at string, c *corev1.Container) error {
 		at := fmt.Sprintf("%s.envFrom[%d]", at, i)
 		if sources := sourcesOf(source); len(sources) != 1 {
 			return fmt.Errorf("%s: found %s; expected configMapRef or secretRef", at, cmp.Or(nearest.List(sources, "and"), "no source"))
+		}
+	}
+	for _, probe := range []struct {
+		name  string
+		probe *corev1.Probe
+	}{{"livenessProbe", c.LivenessProbe}, {"startupProbe", c.StartupProbe}} {
+		if probe.probe != nil && probe.probe.SuccessThreshold > 1 {
+			return wrong(at+"."+probe.name+".successThreshold", probe.probe.SuccessThreshold, "1, or no such field")
 		}
 	}
 	for i, variable := range c.Env {
@@ -203,7 +229,7 @@ func checkKeyToPath(at string, item *corev1.KeyToPath) error {
 	if item.Path == "" || path.IsAbs(item.Path) || strings.HasPrefix(item.Path, "..") || slices.Contains(strings.Split(item.Path, "/"), "..") {
 		return wrong(at+".path", item.Path, "a relative path inside the volume, without ..")
 	}
-	return nil
+	return checkMode(at+".mode", item.Mode)
 }
 
 // checkHostPath returns an error about the path of a file or directory of a node.

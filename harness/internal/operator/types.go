@@ -52,6 +52,14 @@ var typeChecks = map[reflect.Type]typeCheck{
 	reflect.TypeFor[schedulingv1.PriorityClass]():                checkOf(checkPriorityClass),
 	reflect.TypeFor[admissionv1.RuleWithOperations]():            checkOf(checkWebhookRule),
 	reflect.TypeFor[admissionv1.ValidatingAdmissionPolicySpec](): checkOf(checkPolicy),
+	reflect.TypeFor[corev1.Toleration]():                         checkOf(checkToleration),
+	reflect.TypeFor[corev1.NodeSelectorRequirement]():            checkOf(checkNodeRequirement),
+	reflect.TypeFor[corev1.NodeSelector]():                       checkOf(checkNodeSelector),
+	reflect.TypeFor[corev1.PodAffinityTerm]():                    checkOf(checkPodTerm),
+	reflect.TypeFor[corev1.WeightedPodAffinityTerm]():            checkOf(checkWeightedTerm),
+	reflect.TypeFor[corev1.PreferredSchedulingTerm]():            checkOf(checkPreferredTerm),
+	reflect.TypeFor[corev1.LifecycleHandler]():                   checkOf(checkHandler),
+	reflect.TypeFor[corev1.SecurityContext]():                    checkOf(checkSecurityContext),
 	reflect.TypeFor[corev1.KeyToPath]():                          checkOf(checkKeyToPath),
 	reflect.TypeFor[corev1.HostPathVolumeSource]():               checkOf(checkHostPath),
 	reflect.TypeFor[corev1.SeccompProfile]():                     checkOf(checkSeccomp),
@@ -106,6 +114,8 @@ func missingNamespace(_ string, b *rbacv1.ClusterRoleBinding) error {
 	return nil
 }
 
+var knownOperators = texts(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt)
+
 var knownAccessModes = texts(corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod)
 
 // knownValues has the values that the API server accepts for types of texts.
@@ -115,7 +125,7 @@ var knownValues = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.DNSPolicy]():                        texts(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone),
 	reflect.TypeFor[corev1.Protocol]():                         texts(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
 	reflect.TypeFor[corev1.URIScheme]():                        texts(corev1.URISchemeHTTP, corev1.URISchemeHTTPS),
-	reflect.TypeFor[corev1.NodeSelectorOperator]():             texts(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt),
+	reflect.TypeFor[corev1.NodeSelectorOperator]():             knownOperators,
 	reflect.TypeFor[corev1.TolerationOperator]():               {"Exists", "Equal", "Lt", "Gt"},
 	reflect.TypeFor[corev1.TaintEffect]():                      texts(corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
 	reflect.TypeFor[corev1.PersistentVolumeAccessMode]():       knownAccessModes,

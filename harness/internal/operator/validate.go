@@ -101,7 +101,10 @@ func withUnknown(err error, o *unstructured.Unstructured, typed any) error {
 // needs, or has a name or a field that the API server accepts, but that has no effect.
 func incomplete(o *unstructured.Unstructured) error {
 	if isDefinition(o) {
-		return ignored(o, &definition{})
+		if err := ignored(o, &definition{}); err != nil {
+			return err
+		}
+		return misspelledRequired(o)
 	}
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil || decode(withoutBundles(o), typed) != nil {
@@ -319,6 +322,9 @@ func checkName(o *unstructured.Unstructured) error {
 	}
 	if err := checkLabels("metadata.labels", o.GetLabels()); err != nil {
 		return err
+	}
+	if strings.Contains(name, "{{") {
+		return wrong("metadata.name", name, "a name without an action of a template; render the template first, for example with \"helm template\"")
 	}
 	if strings.Contains(name, "$") {
 		return wrong("metadata.name", name, "a name without variables: replace them first, for example with envsubst")

@@ -33,6 +33,17 @@ func TestRefusedValues(t *testing.T) {
 		{"spread", pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: ScheduleAnyway}]"), ""},
 		{"spread without an action", pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: a}]"), "whenUnsatisfiable: found nothing; expected DoNotSchedule or ScheduleAnyway"},
 		{"wrong action", pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotschedule}]"), `whenUnsatisfiable: found "DoNotschedule"`},
+		{"mode", pod("volumes: [{name: v, secret: {secretName: s, defaultMode: 0644}}]"), ""},
+		{"large mode", pod("volumes: [{name: v, secret: {secretName: s, defaultMode: 644000}}]"), "secret.defaultMode: found 644000; expected an octal number with a leading 0, such as 0644, or at most 511, which is 0777"},
+		{"toleration", pod("tolerations: [{operator: Exists}, {key: a, value: b}]"), ""},
+		{"toleration with a value", pod("tolerations: [{key: a, operator: Exists, value: b}]"), `tolerations[0].value: found "b"; expected no value for the operator Exists`},
+		{"toleration without a key", pod("tolerations: [{effect: NoSchedule}]"), "tolerations[0].key: found nothing; expected the key of a taint, or the operator Exists"},
+		{"node without values", pod("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}]}]}}}"), "matchExpressions[0].values: found nothing; expected at least one value for the operator In"},
+		{"affinity without a key", pod("affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}"), "topologyKey: found nothing; expected the label of nodes, such as kubernetes.io/hostname"},
+		{"weight", pod("affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{podAffinityTerm: {topologyKey: a}}]}}"), "weight: found 0; expected 1 to 100"},
+		{"empty hook", manifestOf("v1", "Pod", "spec: {containers: [{name: a, image: i, lifecycle: {preStop: {}}}]}"), "lifecycle.preStop: found no handler"},
+		{"two successes", manifestOf("v1", "Pod", "spec: {containers: [{name: a, image: i, livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}}]}"), "livenessProbe.successThreshold: found 2; expected 1, or no such field"},
+		{"privileges", manifestOf("v1", "Pod", "spec: {containers: [{name: a, image: i, securityContext: {privileged: true, allowPrivilegeEscalation: false}}]}"), "allowPrivilegeEscalation: found false; expected true or no such field"},
 		{"headless", service("{clusterIP: None}"), ""},
 		{"misspelled headless", service("{clusterIP: none, ports: [{port: 80}]}"), `spec.clusterIP: found "none"; expected None, the address of a Service, or no such field; did you mean None?`},
 		{"node port", service("{type: NodePort, ports: [{port: 80, nodePort: 30000}]}"), ""},
@@ -44,6 +55,8 @@ func TestRefusedValues(t *testing.T) {
 		{"large percentage", budget("{minAvailable: 120%}"), `spec.minAvailable: found "120%"; expected at most 100%`},
 		{"large surge", strategy("{maxSurge: 200%}"), ""},
 		{"surge in quotes", strategy("{maxSurge: '1'}"), `spec.strategy.rollingUpdate.maxSurge: found "1"; expected a number without quotes`},
+		{"short deadline", manifestOf("apps/v1", "Deployment", "spec: {minReadySeconds: 10, progressDeadlineSeconds: 5, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: i}]}}}"), "spec.progressDeadlineSeconds: found 5; expected more than minReadySeconds, which is 10"},
+		{"template in a name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-{{.Index}}'}\n", "expected a name without an action of a template"},
 		{"quota", manifestOf("v1", "ResourceQuota", "spec: {hard: {cpu: 1, pods: '-1'}}"), `spec.hard.pods: found "-1"; expected a quantity of at least 0`},
 		{"range of ports", network("{port: 80, endPort: 90}"), ""},
 		{"reversed range of ports", network("{port: 80, endPort: 8}"), "endPort: found 8; expected at least port, which is 80"},
@@ -106,13 +119,18 @@ func TestWebhookRules(t *testing.T) {
 		{"apiGroups: [''], resources: ['pods/*', pods/status]", `resources[1]: found "pods/status"; expected no such part, because the list has pods/*`, ""},
 		{"apiGroups: [apps, '*'], resources: ['*']", "apiGroups: found [apps *]; expected only *, or a list without *", ""},
 		{"apiGroups: [''], resources: [pod]", "", `webhooks[0].rules[0].resources[0]: found "pod"; expected a resource of the apiGroups in lower case and plural; did you mean pods?; API servers accept this value, but the webhook gets no requests for it`},
+		{"apiGroups: [example.com], apiVersions: [v2], resources: [widgetry]", "", "webhooks[0].rules[0].apiVersions: found [v2]; expected a version of the CustomResourceDefinitions: v1alpha1 or v1"},
 		{"apiGroups: [example.com], resources: [widgets]", "", "webhooks[0].rules[0].resources: found [widgets]; expected a resource of the CustomResourceDefinitions with these apiGroups: widgetry"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
 			writeProgram(t, dir, "run")
+			versions := "apiVersions: ['*'], "
+			if strings.Contains(test.rule, "apiVersions") {
+				versions = ""
+			}
 			write(t, dir, "m.yaml", widgets+"---\n"+manifestOf("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration",
-				"webhooks: [{name: a.b.c, clientConfig: {url: 'https://a'}, sideEffects: None, admissionReviewVersions: [v1], rules: [{apiVersions: ['*'], operations: ['*'], "+test.rule+"}]}]"))
+				"webhooks: [{name: a.b.c, clientConfig: {url: 'https://a'}, sideEffects: None, admissionReviewVersions: [v1], rules: [{"+versions+"operations: ['*'], "+test.rule+"}]}]"))
 			loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: run, manifests: [m.yaml]}"))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error\n got %v\nwant %s", err, test.want)
@@ -122,6 +140,54 @@ func TestWebhookRules(t *testing.T) {
 			}
 			if notes := strings.Join(loaded.Incomplete, "\n"); (notes == "") != (test.note == "") || !strings.Contains(notes, test.note) {
 				t.Errorf("notes\n got %s\nwant %s", notes, test.note)
+			}
+		})
+	}
+}
+
+// TestReferences checks the notes about references to objects that the manifests lack.
+func TestReferences(t *testing.T) {
+	const accounts = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager, namespace: system}\n---\n"
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: webhooks, namespace: system}\nspec: {ports: [{port: 443, targetPort: https}]}\n---\n"
+	deployed := func(account, port string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: m, namespace: system}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {serviceAccountName: " + account + ", containers: [{name: m, image: i, ports: [{name: " + port + ", containerPort: 9443}]}]}}}\n---\n"
+	}
+	binding := func(subject string) string {
+		return accounts + manifestOf("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "roleRef: {kind: ClusterRole, name: cluster-admin}\nsubjects: [{kind: ServiceAccount, "+subject+"}]")
+	}
+	webhook := func(service string) string {
+		return manifestOf("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration",
+			"webhooks: [{name: a.b.c, clientConfig: {service: {"+service+"}}, sideEffects: None, admissionReviewVersions: [v1]}]")
+	}
+	for _, test := range []struct{ name, manifests, want string }{
+		{"account", accounts + deployed("manager", "https"), ""},
+		{"no accounts", deployed("manager", "https"), ""},
+		{"misspelled account", accounts + deployed("manger", "https"), `spec.template.spec.serviceAccountName: found "manger"; expected a ServiceAccount of subject.manifests; did you mean manager?`},
+		{"bound account", binding("name: manager, namespace: system"), ""},
+		{"other bound account", binding("name: prometheus, namespace: monitoring"), ""},
+		{"misspelled bound account", binding("name: manger, namespace: system"), `subjects[0].name: found "manger"; expected a ServiceAccount of subject.manifests; did you mean manager?`},
+		{"bound account in another namespace", binding("name: manager, namespace: default"), `subjects[0].namespace: found "default"; expected system, the namespace of the ServiceAccount manager`},
+		{"webhook", service + webhook("name: webhooks, namespace: system"), ""},
+		{"webhook elsewhere", service + webhook("name: other, namespace: system"), ""},
+		{"misspelled Service", service + webhook("name: webhoks, namespace: system"), `clientConfig.service.name: found "webhoks"; expected a Service of subject.manifests; did you mean webhooks?`},
+		{"Service in another namespace", service + webhook("name: webhooks, namespace: default"), `clientConfig.service.namespace: found "default"; expected system, the namespace of the Service webhooks`},
+		{"other port", service + webhook("name: webhooks, namespace: system, port: 8443"), "clientConfig.service.port: found 8443; expected a port of the Service webhooks: 443"},
+		{"port of the container", deployed("a", "https") + service + webhook("name: webhooks, namespace: system"), ""},
+		{"other name of the port", deployed("a", "webhook") + service + webhook("name: webhooks, namespace: system"), `found the Service webhooks with the targetPort "https"; expected the name of a port of the container in the Deployment`},
+		{"required field", strings.ReplaceAll(widgets, "{openAPIV3Schema: {type: object}}", "{openAPIV3Schema: {type: object, required: [spce], properties: {spec: {type: object}}}}"), `required[0]: found "spce"; expected a name in properties; did you mean spec?`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			objects, err := readManifests("", write(t, dir, "m.yaml", test.manifests))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sorted, err := sort(t.Context(), objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := strings.Join(sorted.incomplete, "\n"); (notes == "") != (test.want == "") || !strings.Contains(notes, test.want) {
+				t.Errorf("notes\n got %s\nwant %s", notes, test.want)
 			}
 		})
 	}

@@ -82,6 +82,7 @@ func (s *objects) checkWebhookResources(o *unstructured.Unstructured) error {
 // CustomResourceDefinitions.
 func (s *objects) checkCustomRule(at string, rule admissionv1.Rule) error {
 	var plurals []string
+	matched := false
 	for _, group := range rule.APIGroups {
 		before := len(plurals)
 		for _, kind := range s.kinds {
@@ -95,10 +96,31 @@ func (s *objects) checkCustomRule(at string, rule admissionv1.Rule) error {
 	}
 	for _, resource := range rule.Resources {
 		name, _, _ := strings.Cut(resource, "/")
-		if name == "*" || slices.Contains(plurals, name) {
-			return nil
-		}
+		matched = matched || name == "*" || slices.Contains(plurals, name)
+	}
+	if versions := s.versionsOf(rule); matched && len(versions) > 0 && !slices.ContainsFunc(rule.APIVersions, func(v string) bool { return v == "*" || slices.Contains(versions, v) }) {
+		return wrong(at+".apiVersions", rule.APIVersions, "a version of the CustomResourceDefinitions: "+nearest.List(versions, "or"))
+	}
+	if matched {
+		return nil
 	}
 	expected := "a resource of the CustomResourceDefinitions with these apiGroups: " + nearest.List(plurals, "or")
 	return wrong(at+".resources", rule.Resources, expected+nearest.Suggestion(rule.Resources[0], plurals))
+}
+
+// versionsOf returns the versions of all CustomResourceDefinitions with the groups of a rule.
+func (s *objects) versionsOf(rule admissionv1.Rule) []string {
+	var versions []string
+	for _, o := range s.install {
+		var d definition
+		if !isDefinition(o) || decode(o, &d) != nil || !slices.Contains(rule.APIGroups, d.Spec.Group) {
+			continue
+		}
+		for _, version := range d.Spec.Versions {
+			if !slices.Contains(versions, version.Name) {
+				versions = append(versions, version.Name)
+			}
+		}
+	}
+	return versions
 }

@@ -58,6 +58,9 @@ func checkDeployment(at string, d *appsv1.DeploymentSpec) error {
 	case rolling != nil && isZero(rolling.MaxSurge) && isZero(rolling.MaxUnavailable):
 		return fmt.Errorf("%s.strategy.rollingUpdate: found 0 for maxSurge and maxUnavailable; expected at most one of them to be 0", at)
 	}
+	if deadline := d.ProgressDeadlineSeconds; deadline != nil && *deadline <= d.MinReadySeconds {
+		return wrong(at+".progressDeadlineSeconds", *deadline, fmt.Sprintf("more than minReadySeconds, which is %d", d.MinReadySeconds))
+	}
 	if rolling != nil {
 		at := at + ".strategy.rollingUpdate"
 		if err := checkShare(at+".maxUnavailable", rolling.MaxUnavailable, 100); err != nil {
