@@ -256,6 +256,8 @@ func checkSchema(at string, value any) error {
 	named, _ := schema["type"].(string)
 	_, isList := schema["required"].([]any)
 	switch {
+	case schema["$ref"] != nil:
+		return fmt.Errorf("%s.$ref: found %s; expected the schema itself, because API servers do not support references", at, found(schema["$ref"]))
 	case named == "" && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true:
 		return fmt.Errorf("%s.type: found %s; expected %s", at, found(schema["type"]), nearest.List(schemaTypes, "or"))
 	case named != "" && !slices.Contains(schemaTypes, named):

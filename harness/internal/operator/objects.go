@@ -92,7 +92,7 @@ func sort(ctx context.Context, manifests []manifest) (*objects, error) {
 			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but the webhook gets no requests for it", err))
 		}
 		if err := sorted.checkCustomResources(o.Unstructured); err != nil {
-			sorted.note(o, fmt.Errorf("%w; API servers accept this value, but it permits nothing", err))
+			sorted.note(o, fmt.Errorf("%w%s", err, permitsNothing))
 		}
 	}
 	return sorted, nil

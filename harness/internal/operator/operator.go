@@ -179,7 +179,10 @@ func (d *subjectFile) operator(ctx context.Context, manifestDir, executable stri
 	if err != nil {
 		return nil, err
 	}
-	notes = slices.Concat(deployed.incomplete, notes, deployed.unreadable(described))
+	notes = slices.Concat(deployed.incomplete, notes)
+	if !slices.ContainsFunc(deployed.incomplete, func(note string) bool { return strings.HasSuffix(note, permitsNothing) }) { // otherwise, that rule may be the cause
+		notes = append(notes, deployed.unreadable(described)...)
+	}
 	environment, missing := deployed.environment(d.Subject.Env)
 	volumes, missingVolumes := deployed.volumes(d.Subject.Files)
 	for _, volume := range missingVolumes {

@@ -25,6 +25,9 @@ var resourceVerbs = []string{
 // them.
 var methodVerbs = []string{"get", "post", "put", "patch", "delete", "head", "options", rbacv1.VerbAll, "list", "watch", "create", "update"}
 
+// permitsNothing ends the notes about rules of roles that have no effect.
+const permitsNothing = "; API servers accept this value, but it permits nothing"
+
 // checkRule returns an error about a rule of a role that the API server refuses.
 func checkRule(at string, rule *rbacv1.PolicyRule) error {
 	switch forURLs := len(rule.NonResourceURLs) > 0; {
@@ -57,6 +60,9 @@ func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
 		if verb == "" {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), nil, "a verb such as get")
 		}
+		if strings.ContainsAny(verb, ", ") {
+			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "one verb in each item")
+		}
 		if similar := nearest.Suggestion(verb, verbs); !slices.Contains(verbs, verb) && similar != "" {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "a verb such as "+nearest.List(verbs[:8], "or")+similar)
 		}
@@ -66,7 +72,28 @@ func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
 			return err
 		}
 	}
+	if err := checkResourceForm(at, rule); err != nil {
+		return err
+	}
 	return checkResourceNames(at, rule)
+}
+
+// ruleSubresources has the subresources of custom resources, and the name after which owner references are checked.
+var ruleSubresources = []string{"status", "scale", "finalizers"}
+
+// checkResourceForm returns an error about a resource of a rule with a group, or with a misspelled subresource.
+func checkResourceForm(at string, rule *rbacv1.PolicyRule) error {
+	for i, resource := range rule.Resources {
+		at := fmt.Sprintf("%s.resources[%d]", at, i)
+		name, part, _ := strings.Cut(resource, "/")
+		if plural, group, dotted := strings.Cut(name, "."); dotted {
+			return wrong(at, resource, fmt.Sprintf("%s, with the group %s in apiGroups", plural, group))
+		}
+		if similar := nearest.Suggestion(part, ruleSubresources); similar != "" && !slices.Contains(ruleSubresources, part) {
+			return wrong(at, resource, "a resource, or a subresource such as "+name+"/status"+similar)
+		}
+	}
+	return nil
 }
 
 // checkGroup returns an error about an API group in a rule. Groups without a dot are built in.
@@ -111,7 +138,7 @@ func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
 	slices.Sort(known)
 	for i, resource := range rule.Resources {
 		name, part, _ := strings.Cut(resource, "/")
-		if !slices.Contains([]string{"", "status", "scale", "finalizers"}, part) {
+		if !slices.Contains(append(ruleSubresources, ""), part) {
 			continue // such as namespace/metrics, which an authorizer outside of Kubernetes checks
 		}
 		builtin := slices.ContainsFunc(rule.APIGroups, func(group string) bool {

@@ -34,6 +34,9 @@ func checkManifest(o *unstructured.Unstructured) error {
 			return fmt.Errorf("%s %s: kind: found %.80q; expected a kind of %s%s", o.GetKind(), o.GetName(), gvk.Kind, gvk.GroupVersion(), similar)
 		}
 	}
+	if kind := "CustomResourceDefinition"; o.GroupVersionKind().Group == "apiextensions.k8s.io" && o.GetKind() != kind && nearest.Suggestion(o.GetKind(), []string{kind}) != "" {
+		return fmt.Errorf("%s %s: kind: found %.80q; expected %s", o.GetKind(), o.GetName(), o.GetKind(), kind)
+	}
 	if o.GetName() == "" { // a name may be missing or generated
 		return nil
 	}
@@ -114,7 +117,7 @@ func incomplete(o *unstructured.Unstructured) error {
 		return fmt.Errorf("%w; a run does not need this value, but API servers refuse the object without it", withUnknown(err, o, typed))
 	}
 	if err := checkValues("", reflect.ValueOf(typed), permissionChecks); err != nil {
-		return fmt.Errorf("%w; API servers accept this value, but it permits nothing", err)
+		return fmt.Errorf("%w%s", err, permitsNothing)
 	}
 	return ignored(o, typed)
 }
