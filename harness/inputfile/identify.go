@@ -30,6 +30,10 @@ var inputs = []knownFile{
 	{regexp.MustCompile(`(?m)^effects:(?s:.*)^end:`), "a baseline", "pass it with the flag --baseline"},
 	{regexp.MustCompile(`(?m)^workload:[ \t]*(?:\[.*|#.*)?$`), "a scenario", "gauntlet run reads it"},
 	{regexp.MustCompile(`(?m)^subject:(?s:.*)\b(?:exec|module):`), "a subject file", "pass it with the flag --subject"},
+	{regexp.MustCompile(`(?m)^apiVersion:[ \t]*["']?v[12]["']?[ \t]*$(?s:.*)^version:|^version:(?s:.*)^apiVersion:[ \t]*["']?v[12]["']?[ \t]*$`), "the Chart.yaml of a Helm chart", "render the chart with helm template"},
+	{regexp.MustCompile(`(?m)^(?:nameReference|varReference):`), "a configuration of kustomize", "name the kustomization that uses it"},
+	{regexp.MustCompile(`(?m)^\s+operators\.operatorframework\.io\.bundle\.`), "the annotations of an OLM bundle", "name the directory with the manifests of the bundle"},
+	{regexp.MustCompile(`(?m)^layout:(?s:.*)^projectName:`), "the PROJECT file of kubebuilder", "name config/default of the project"},
 	{regexp.MustCompile(`(?m)^apiVersion:(?s:.*)^kind:`), "a Kubernetes manifest", "list it in subject.manifests of a subject file"},
 }
 

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // namedFile matches the name of a file in the directory of the field files. The group is the name.
@@ -41,4 +43,24 @@ func (d *subjectFile) checkFiles() (notes []string, err error) {
 		}
 	}
 	return notes, nil
+}
+
+// unusedFiles returns a text about the files of the subject file that the program does not find. Only {{.Files}} in an
+// argument or variable, or a mount of the Deployment, leads to these files.
+func (d *subjectFile) unusedFiles(arguments []string, environment map[string]string, volumes []subject.Volume) []string {
+	usesFiles := func(text string) bool { return strings.Contains(text, ".Files") }
+	if slices.ContainsFunc(arguments, usesFiles) || slices.ContainsFunc(slices.Collect(maps.Values(environment)), usesFiles) {
+		return nil
+	}
+	var unused []string
+	for _, name := range slices.Sorted(maps.Keys(d.Subject.Files)) {
+		mounted := func(v subject.Volume) bool { _, ok := v.Files[name]; return ok }
+		if !slices.ContainsFunc(volumes, mounted) {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("subject.files: found %s, which the program does not find; expected {{.Files}} in an argument or variable, or a mounted file of this name", nearest.List(unused, "and"))}
 }

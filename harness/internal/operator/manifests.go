@@ -61,7 +61,7 @@ func readManifests(dir, path string) ([]manifest, error) {
 		}
 		return objects, err
 	case !info.IsDir():
-		return nil, fmt.Errorf("found %s with mode %s; expected a file or a directory", path, info.Mode())
+		return nil, fmt.Errorf("%s: found %s; expected a file or a directory", path, inputfile.Describe(info.Mode()))
 	}
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {

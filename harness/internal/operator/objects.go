@@ -324,6 +324,9 @@ func (s *objects) checkListed(found *scenario.Operator) (path string, err error)
 	}
 	for i, listed := range found.Kinds {
 		j := slices.IndexFunc(s.kinds, func(k scenario.ExternalKind) bool { return k.Kind == listed.Kind && k.APIVersion == listed.APIVersion })
+		if versions := s.versionsOfKind(listed); j < 0 && len(versions) > 0 && !slices.Contains(versions, listed.APIVersion) {
+			return fmt.Sprintf("operator.kinds[%d].apiVersion", i), fmt.Errorf("found %.80q; expected %s, as in the CustomResourceDefinition of %s", listed.APIVersion, nearest.List(versions, "or"), listed.Kind)
+		}
 		if j < 0 {
 			continue
 		}
@@ -336,6 +339,23 @@ func (s *objects) checkListed(found *scenario.Operator) (path string, err error)
 		}
 	}
 	return "", nil
+}
+
+// versionsOfKind returns the values of apiVersion that a CustomResourceDefinition with the kind and group of a listed kind
+// has.
+func (s *objects) versionsOfKind(listed scenario.ExternalKind) []string {
+	var versions []string
+	group, _, _ := strings.Cut(listed.APIVersion, "/")
+	for _, o := range s.install {
+		var d definition
+		if !isDefinition(o) || decode(o, &d) != nil || d.Spec.Group != group || d.Spec.Names.Kind != listed.Kind {
+			continue
+		}
+		for _, version := range d.Spec.Versions {
+			versions = append(versions, group+"/"+version.Name)
+		}
+	}
+	return versions
 }
 
 // withKind returns a list of kinds with one more kind, unless the list already contains this kind.

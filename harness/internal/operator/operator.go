@@ -192,6 +192,7 @@ func (d *subjectFile) operator(ctx context.Context, manifestDir, executable stri
 	if d.Subject.Args != nil {
 		arguments = d.Subject.Args
 	}
+	notes = append(notes, d.unusedFiles(arguments, environment, volumes)...)
 	definition := subject.Definition{
 		Executable: executable, Args: arguments, Env: environment, Files: d.Subject.Files, Volumes: volumes,
 		Namespace: cmp.Or(d.Subject.Namespace, deployed.namespace), Objects: deployed.install, Places: deployed.places, File: d.path,

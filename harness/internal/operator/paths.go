@@ -31,7 +31,7 @@ func execHint(dir, name string) string {
 // pathHint returns a suggestion for a relative path that does not exist in a directory, or "". The user may have
 // misspelled the path, or have meant the working directory.
 func pathHint(dir, name string) string {
-	if filepath.IsAbs(name) {
+	if filepath.IsAbs(name) || strings.ContainsAny(name, "*?[~$") { // the error says already that it is no path
 		return ""
 	}
 	path := filepath.Join(dir, name)
