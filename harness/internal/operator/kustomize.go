@@ -48,7 +48,7 @@ func kustomize(dir string) ([]manifest, error) {
 	if len(objects) == 0 {
 		return nil, fmt.Errorf("the kustomization in %s: found no object; expected files with manifests in the field resources", dir)
 	}
-	objects[0].notes = kustomizationNotes(dir, objects, map[string]bool{})
+	objects[0].notes = append(deprecated(dir), unmatchedTargets(dir, objects)...)
 	return objects, nil
 }
 
@@ -57,7 +57,7 @@ func kustomize(dir string) ([]manifest, error) {
 func findResource(dir string, o *unstructured.Unstructured) *document {
 	var found *document
 	longest := 0
-	visitResources(dir, map[string]bool{}, func(read *document, resource *unstructured.Unstructured) {
+	visitResources(dir, func(read *document, resource *unstructured.Unstructured) {
 		name := resource.GetName()
 		if resource.GetKind() == o.GetKind() && strings.Contains(o.GetName(), name) && len(name) > longest {
 			found, longest = read, len(name)
@@ -66,30 +66,26 @@ func findResource(dir string, o *unstructured.Unstructured) *document {
 	return found
 }
 
-// visitResources calls visit for each object in the files of a kustomization. It ignores the kustomizations in seen.
-func visitResources(dir string, seen map[string]bool, visit func(*document, *unstructured.Unstructured)) {
-	file, kustomization := readKustomization(dir)
-	if file == "" || seen[dir] {
-		return
-	}
-	seen[dir] = true
-	for _, path := range slices.Concat(kustomization.Resources, kustomization.Components, kustomization.Bases) { //nolint:staticcheck // users still have the deprecated field
-		path = within(dir, path)
-		visitResources(path, seen, visit)
-		content, err := inputfile.ReadText(path)
-		if err != nil {
-			continue // a directory
-		}
-		decode := documents(path, content)
-		for {
-			var fields map[string]any
-			read, err := decode(&fields)
+// visitResources calls visit for each object in the files of a kustomization.
+func visitResources(dir string, visit func(*document, *unstructured.Unstructured)) {
+	visitKustomizations(dir, map[string]bool{}, func(file string, k types.Kustomization) {
+		for _, path := range resourcesOf(k) {
+			path = within(filepath.Dir(file), path)
+			content, err := inputfile.ReadText(path)
 			if err != nil {
-				break
+				continue // a directory
 			}
-			visit(read, &unstructured.Unstructured{Object: fields})
+			decode := documents(path, content)
+			for {
+				var fields map[string]any
+				read, err := decode(&fields)
+				if err != nil {
+					break
+				}
+				visit(read, &unstructured.Unstructured{Object: fields})
+			}
 		}
-	}
+	})
 }
 
 // quietly calls build without the warnings about deprecated fields that kustomize prints to the standard error stream.
@@ -108,8 +104,8 @@ func quietly(build func() (resmap.ResMap, error)) (resmap.ResMap, error) {
 	return build()
 }
 
-// deprecated returns a text about the deprecated fields of a kustomization, or "".
-func deprecated(file string, k types.Kustomization) string {
+// deprecatedFields returns the names of the deprecated fields of a kustomization.
+func deprecatedFields(k types.Kustomization) []string {
 	var fields []string
 	for _, field := range []struct {
 		name string
@@ -122,41 +118,68 @@ func deprecated(file string, k types.Kustomization) string {
 			fields = append(fields, field.name)
 		}
 	}
-	if len(fields) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s: found %s, which kustomize deprecates; expected the fields that replace them: run \"kustomize edit fix\" in the directory", file, nearest.List(fields, "and"))
+	return fields
 }
 
-// kustomizationNotes returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
-// patch. Another text is about deprecated fields. The function also visits the kustomizations in the fields resources
-// and components, except the directories in seen.
-func kustomizationNotes(dir string, objects []manifest, seen map[string]bool) []string {
-	file, kustomization := readKustomization(dir)
-	if file == "" || seen[dir] {
+// deprecated returns a text about the deprecated fields of a kustomization and of those that it contains, or nothing.
+func deprecated(dir string) []string {
+	var files, fields []string
+	visitKustomizations(dir, map[string]bool{}, func(file string, k types.Kustomization) {
+		if found := deprecatedFields(k); len(found) > 0 {
+			files = append(files, file)
+			fields = append(fields, found...)
+		}
+	})
+	if len(files) == 0 {
 		return nil
 	}
-	seen[dir] = true
-	var notes []string
-	if text := deprecated(file, kustomization); text != "" {
-		notes = append(notes, text)
+	slices.Sort(fields)
+	further := ""
+	if n := len(files) - 1; n > 0 {
+		further = fmt.Sprintf(" and %d more of its kustomizations", n)
 	}
-	for _, list := range []struct {
-		name    string
-		patches []types.Patch
-	}{
-		{"patches", kustomization.Patches},
-		{"patchesJson6902", kustomization.PatchesJson6902}, //nolint:staticcheck // users still have the deprecated field
-	} {
-		for i, patch := range list.patches {
-			if reason := unmatchedTarget(dir, patch, objects); reason != "" {
-				notes = append(notes, fmt.Sprintf("%s: %s[%d].target.%s", file, list.name, i, reason))
+	return []string{fmt.Sprintf("%s%s: found %s, which kustomize deprecates; expected the fields that replace them: run \"kustomize edit fix\" in the directory",
+		files[0], further, nearest.List(slices.Compact(fields), "and"))}
+}
+
+// visitKustomizations calls visit for a kustomization and for each one that it contains. It ignores the directories in
+// seen.
+func visitKustomizations(dir string, seen map[string]bool, visit func(file string, k types.Kustomization)) {
+	file, kustomization := readKustomization(dir)
+	if file == "" || seen[dir] {
+		return
+	}
+	seen[dir] = true
+	visit(file, kustomization)
+	for _, path := range resourcesOf(kustomization) {
+		visitKustomizations(within(dir, path), seen, visit)
+	}
+}
+
+// resourcesOf returns the paths of the files and kustomizations that a kustomization contains.
+func resourcesOf(k types.Kustomization) []string {
+	return slices.Concat(k.Resources, k.Components, k.Bases) //nolint:staticcheck // users still have the deprecated field
+}
+
+// unmatchedTargets returns a text for each patch whose target matches none of the objects. Kustomize ignores such a
+// patch. The function also visits the kustomizations that the kustomization in dir contains.
+func unmatchedTargets(dir string, objects []manifest) []string {
+	var notes []string
+	visitKustomizations(dir, map[string]bool{}, func(file string, k types.Kustomization) {
+		for _, list := range []struct {
+			name    string
+			patches []types.Patch
+		}{
+			{"patches", k.Patches},
+			{"patchesJson6902", k.PatchesJson6902}, //nolint:staticcheck // users still have the deprecated field
+		} {
+			for i, patch := range list.patches {
+				if reason := unmatchedTarget(filepath.Dir(file), patch, objects); reason != "" {
+					notes = append(notes, fmt.Sprintf("%s: %s[%d].target.%s", file, list.name, i, reason))
+				}
 			}
 		}
-	}
-	for _, resource := range slices.Concat(kustomization.Resources, kustomization.Components, kustomization.Bases) { //nolint:staticcheck // as above
-		notes = append(notes, kustomizationNotes(within(dir, resource), objects, seen)...)
-	}
+	})
 	return notes
 }
 
