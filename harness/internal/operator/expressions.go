@@ -115,3 +115,11 @@ func checkPolicy(at string, p *admissionv1.ValidatingAdmissionPolicySpec) error 
 	}
 	return nil
 }
+
+// checkPolicyBinding returns an error about a binding of a ValidatingAdmissionPolicy.
+func checkPolicyBinding(at string, b *admissionv1.ValidatingAdmissionPolicyBindingSpec) error {
+	if b.PolicyName == "" {
+		return wrong(at+".policyName", nil, "the name of a ValidatingAdmissionPolicy")
+	}
+	return missing(len(b.ValidationActions) == 0, at+".validationActions", "at least one of Deny, Warn and Audit")
+}

@@ -146,6 +146,16 @@ func checkMetadata(at string, m *metav1.ObjectMeta) error {
 	return nil
 }
 
+// checkOwner returns an error about a reference to an owner that lacks one of its values.
+func checkOwner(at string, o *metav1.OwnerReference) error {
+	for _, field := range []struct{ name, value string }{{"apiVersion", o.APIVersion}, {"kind", o.Kind}, {"name", o.Name}, {"uid", string(o.UID)}} {
+		if field.value == "" {
+			return wrong(at+"."+field.name, nil, "the apiVersion, kind, name and uid of the owner")
+		}
+	}
+	return nil
+}
+
 // checkLabels returns an error about a key or a value of labels.
 func checkLabels(at string, labels map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -36,7 +37,7 @@ func checkService(at string, s *corev1.ServiceSpec) error {
 	if err := checkLabels(at+".selector", s.Selector); err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	names, numbers := map[string]bool{}, map[string]bool{}
 	for i, port := range s.Ports {
 		at := fmt.Sprintf("%s.ports[%d]", at, i)
 		switch {
@@ -54,6 +55,11 @@ func checkService(at string, s *corev1.ServiceSpec) error {
 			return wrong(at+".nodePort", port.NodePort, "no such field, because only the types NodePort and LoadBalancer have it")
 		}
 		names[port.Name] = true
+		number := fmt.Sprintf("%d/%s", port.Port, cmp.Or(port.Protocol, corev1.ProtocolTCP))
+		if numbers[number] {
+			return fmt.Errorf("%s.port: found %s twice; expected each port once", at, number)
+		}
+		numbers[number] = true
 		if port.TargetPort != (intstr.IntOrString{}) {
 			if err := checkPort(at+".targetPort", port.TargetPort); err != nil {
 				return err
@@ -111,8 +117,15 @@ func checkNetworkPeer(at string, p *networkingv1.NetworkPolicyPeer) error {
 }
 
 func checkIPBlock(at string, b *networkingv1.IPBlock) error {
-	if _, err := netip.ParsePrefix(b.CIDR); err != nil {
+	all, err := netip.ParsePrefix(b.CIDR)
+	if err != nil {
 		return wrong(at+".cidr", b.CIDR, "a range of addresses such as 10.0.0.0/8")
+	}
+	for i, text := range b.Except {
+		part, err := netip.ParsePrefix(text)
+		if err != nil || part.Bits() <= all.Bits() || !all.Contains(part.Addr()) {
+			return wrong(fmt.Sprintf("%s.except[%d]", at, i), text, "a smaller range of addresses inside "+b.CIDR)
+		}
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (s *objects) note(o manifest, err error) {
 func withoutName(o *unstructured.Unstructured) error {
 	metadata, ok := o.Object["metadata"].(map[string]any)
 	if !ok && o.Object["metadata"] != nil {
-		return fmt.Errorf("%s: metadata: found %.60v; expected an object with a name", o.GetKind(), o.Object["metadata"])
+		return fmt.Errorf("%s: metadata: found %s; expected an object with a name", o.GetKind(), found(o.Object["metadata"]))
 	}
 	if name := metadata["name"]; name != nil && name != "" {
 		return fmt.Errorf("%s: metadata.name: found %.60v; expected a text (quote a value such as 7 or true)", o.GetKind(), name)

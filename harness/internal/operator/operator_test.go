@@ -600,7 +600,7 @@ func TestInvalidManifests(t *testing.T) {
 		{"key that replaces a merged one", configMap + "data: {<<: {a: x}, a: b}\n", ""},
 		{"two documents of JSON", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}} {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}`, "m.yaml:1:67: found a ConfigMap without metadata.name"},
 		{"name that is a number", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 3}\n", "m.yaml:3:12: ConfigMap: metadata.name: found 3; expected a text (quote a value such as 7 or true)"},
-		{"metadata that is a list", "apiVersion: v1\nkind: ConfigMap\nmetadata: [a]\n", "m.yaml:3:1: ConfigMap: metadata: found [a]; expected an object with a name"},
+		{"metadata that is a list", "apiVersion: v1\nkind: ConfigMap\nmetadata: [a]\n", "m.yaml:3:1: ConfigMap: metadata: found [\"a\"]; expected an object with a name"},
 		{"template that is a number", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: 3}\n", "m.yaml:4:8: Deployment a: spec.template: found 3; expected an object"},
 		{"no container", deployment + "{}}}\n", "m.yaml:4:80: Deployment a: spec.template.spec.containers: found no container; expected at least one"},
 		{"mount without volume", deployment + "{containers: [{name: m, image: i, volumeMounts: [{name: x, mountPath: /x}]}]}}}\n", `spec.template.spec.containers[0].volumeMounts[0].name: found "x"; expected the name of one of the volumes of the pod`},

@@ -63,6 +63,9 @@ func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
 		if strings.ContainsAny(verb, ", ") {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "one verb in each item")
 		}
+		if other := otherVerbs[verb]; other != "" && !slices.Contains(verbs, verb) {
+			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "a verb such as "+nearest.List(verbs[:8], "or")+"; did you mean "+other+"?")
+		}
 		if similar := nearest.Suggestion(verb, verbs); !slices.Contains(verbs, verb) && similar != "" {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "a verb such as "+nearest.List(verbs[:8], "or")+similar)
 		}
@@ -94,6 +97,11 @@ func checkResourceForm(at string, rule *rbacv1.PolicyRule) error {
 		}
 	}
 	return nil
+}
+
+// otherVerbs has words that users take for verbs, and the verbs that they mean.
+var otherVerbs = map[string]string{
+	"read": "get", "view": "get", "write": "update", "edit": "update", "modify": "update", "post": "create", "put": "update", "add": "create", "remove": "delete", "all": "*",
 }
 
 // checkGroup returns an error about an API group in a rule. Groups without a dot are built in.
@@ -189,6 +197,9 @@ func (s *objects) checkCustomKind(o *unstructured.Unstructured) error {
 		if group, _, _ := strings.Cut(kind.APIVersion, "/"); group == o.GroupVersionKind().Group {
 			kinds = append(kinds, kind.Kind)
 		}
+	}
+	if versions := s.versionsOfKind(scenario.ExternalKind{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}); len(versions) > 0 && !slices.Contains(versions, o.GetAPIVersion()) {
+		return wrong("apiVersion", o.GetAPIVersion(), nearest.List(versions, "or")+", as in the CustomResourceDefinition")
 	}
 	similar := nearest.Name(o.GetKind(), kinds)
 	if slices.Contains(kinds, o.GetKind()) || similar == "" || strings.Contains(similar, o.GetKind()) || strings.Contains(o.GetKind(), similar) {

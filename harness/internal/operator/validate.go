@@ -37,6 +37,9 @@ func checkManifest(o *unstructured.Unstructured) error {
 	if kind := "CustomResourceDefinition"; o.GroupVersionKind().Group == "apiextensions.k8s.io" && o.GetKind() != kind && nearest.Suggestion(o.GetKind(), []string{kind}) != "" {
 		return fmt.Errorf("%s %s: kind: found %.80q; expected %s", o.GetKind(), o.GetName(), o.GetKind(), kind)
 	}
+	if expected := builtinVersion(o.GroupVersionKind()); expected != "" {
+		return fmt.Errorf("%s %s: apiVersion: found %.80q; expected %s", o.GetKind(), o.GetName(), o.GetAPIVersion(), expected)
+	}
 	if o.GetName() == "" { // a name may be missing or generated
 		return nil
 	}
@@ -50,6 +53,20 @@ func checkManifest(o *unstructured.Unstructured) error {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return nil
+}
+
+// builtinVersion returns the right apiVersion of a built-in kind with a missing group. Such a group has no dot, as in
+// core/v1.
+func builtinVersion(gvk schema.GroupVersionKind) string {
+	if gvk.Group == "" || strings.Contains(gvk.Group, ".") || len(scheme.Scheme.PrioritizedVersionsForGroup(gvk.Group)) > 0 {
+		return ""
+	}
+	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		if scheme.Scheme.Recognizes(version.WithKind(gvk.Kind)) {
+			return version.String()
+		}
+	}
+	return ""
 }
 
 // servedVersions returns what [kube.ServedVersions] does, but also for a version such as v2 that a built-in group lacks.
@@ -108,6 +125,9 @@ func incomplete(o *unstructured.Unstructured) error {
 			return err
 		}
 		return misspelledRequired(o)
+	}
+	if served := servedVersions(o.GroupVersionKind()); len(served) > 0 {
+		return fmt.Errorf("apiVersion: found %s; expected %s; a run does not create the object, but API servers do not serve the kind in this version", o.GetAPIVersion(), nearest.List(served, "or"))
 	}
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil || decode(withoutBundles(o), typed) != nil {

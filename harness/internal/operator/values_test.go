@@ -57,6 +57,12 @@ func TestRefusedValues(t *testing.T) {
 		{"surge in quotes", strategy("{maxSurge: '1'}"), `spec.strategy.rollingUpdate.maxSurge: found "1"; expected a number without quotes`},
 		{"short deadline", manifestOf("apps/v1", "Deployment", "spec: {minReadySeconds: 10, progressDeadlineSeconds: 5, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: i}]}}}"), "spec.progressDeadlineSeconds: found 5; expected more than minReadySeconds, which is 10"},
 		{"template in a name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-{{.Index}}'}\n", "expected a name without an action of a template"},
+		{"group core", "apiVersion: core/v1\nkind: ConfigMap\nmetadata: {name: a}\n", `ConfigMap a: apiVersion: found "core/v1"; expected v1`},
+		{"custom kind of a group without a dot", "apiVersion: local/v1\nkind: Widget\nmetadata: {name: a}\n", ""},
+		{"port twice", service("{ports: [{name: a, port: 80}, {name: b, port: 80}]}"), "spec.ports[1].port: found 80/TCP twice; expected each port once"},
+		{"port of two protocols", service("{ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP}]}"), ""},
+		{"excluded addresses", manifestOf("networking.k8s.io/v1", "NetworkPolicy", "spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16, 11.0.0.0/16]}}]}]}"), `ipBlock.except[1]: found "11.0.0.0/16"; expected a smaller range of addresses inside 10.0.0.0/8`},
+		{"incomplete owner", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, ownerReferences: [{kind: Pod, apiVersion: v1, name: a}]}\n", "metadata.ownerReferences[0].uid: found nothing; expected the apiVersion, kind, name and uid of the owner"},
 		{"quota", manifestOf("v1", "ResourceQuota", "spec: {hard: {cpu: 1, pods: '-1'}}"), `spec.hard.pods: found "-1"; expected a quantity of at least 0`},
 		{"range of ports", network("{port: 80, endPort: 90}"), ""},
 		{"reversed range of ports", network("{port: 80, endPort: 8}"), "endPort: found 8; expected at least port, which is 80"},
@@ -174,6 +180,9 @@ func TestReferences(t *testing.T) {
 		{"other port", service + webhook("name: webhooks, namespace: system, port: 8443"), "clientConfig.service.port: found 8443; expected a port of the Service webhooks: 443"},
 		{"port of the container", deployed("a", "https") + service + webhook("name: webhooks, namespace: system"), ""},
 		{"other name of the port", deployed("a", "webhook") + service + webhook("name: webhooks, namespace: system"), `found the Service webhooks with the targetPort "https"; expected the name of a port of the container in the Deployment`},
+		{"old version of an object that a run does not create", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n", "apiVersion: found policy/v1beta1; expected policy/v1; a run does not create the object, but API servers do not serve the kind in this version"},
+		{"version of a custom resource", widgets + "---\n{apiVersion: example.com/v2, kind: Widget, metadata: {name: a}}\n", `apiVersion: found "example.com/v2"; expected example.com/v1alpha1 or example.com/v1, as in the CustomResourceDefinition`},
+		{"verb of another system", manifestOf("rbac.authorization.k8s.io/v1", "ClusterRole", "rules: [{apiGroups: [''], resources: [pods], verbs: [read]}]"), `rules[0].verbs[0]: found "read"; expected a verb such as get, list, watch, create, update, patch, delete or deletecollection; did you mean get?`},
 		{"required field", strings.ReplaceAll(widgets, "{openAPIV3Schema: {type: object}}", "{openAPIV3Schema: {type: object, required: [spce], properties: {spec: {type: object}}}}"), `required[0]: found "spce"; expected a name in properties; did you mean spec?`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
