@@ -8,7 +8,7 @@ func WithArticle[T ~string](name T) string {
 	switch {
 	case lower == "":
 		return ""
-	case strings.ContainsRune("aeio", rune(lower[0])), strings.HasPrefix(lower, "up"), strings.HasPrefix(lower, "un") && !strings.HasPrefix(lower, "uni"):
+	case strings.ContainsRune("aeio", rune(lower[0])), strings.HasPrefix(lower, "up"), strings.HasPrefix(lower, "http"), strings.HasPrefix(lower, "un") && !strings.HasPrefix(lower, "uni"):
 		return "an " + string(name)
 	}
 	return "a " + string(name)

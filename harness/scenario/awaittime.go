@@ -43,6 +43,8 @@ func (v *validator) awaitTimes() {
 			shortest = wait{v.scenario.Settle.Quiet, 0, []string{"settle.quiet is " + v.scenario.Settle.Quiet.String()}}
 		case !ready || !acts || await.Target != target:
 			continue
+		case operationOf(step.Operation).name == "rollout" && await.Until != Complete:
+			continue // the old pods may still be ready
 		}
 		v.awaitTime(stepPath(i)+".await", await, shortest)
 	}

@@ -21,6 +21,7 @@ func TestAwaitTimes(t *testing.T) {
 			"workload[0].await.within: found nothing, which means 1m0s, but available takes longer, because minReadySeconds is 90; expected at least 1m29s"},
 		{"a rollout", available + "  - rollout: {name: web, version: v2}\n    await: {until: complete, within: 10s}\n",
 			"workload[1].await.within: found 10s, but complete takes longer, because cluster.podStartDelay is 20s and minReadySeconds is 31; expected at least 50s"},
+		{"old pods during a rollout", available + "  - rollout: {name: web, version: v2}\n    await: {until: available, within: 10s}\n", ""},
 		{"a rollout after a change", available + "  - configure: {kind: Deployment, name: web, minReadySeconds: 0}\n  - rollout: {name: web, version: v2}\n    await: {until: complete, within: 10s}\n", ""},
 		{"an await in a later step", available + "  - await: {kind: Deployment, name: web, until: complete, within: 40s}\n", ""},
 		{"pods to adopt", slow + "  - create: {kind: Pod, name: web, count: 2}\n  - create: {kind: ReplicaSet, name: web, replicas: 2}\n    await: {until: ready, within: 2s}\n", ""},

@@ -89,7 +89,7 @@ func (f Fault) begins() (at beginning, known bool) {
 // before reports whether the beginning is always before a step of the workload has created its object.
 func (b beginning) before(steps []Step, index int) bool {
 	if b.step != nil {
-		return b.step.position() < 2*index+1
+		return b.step.position() < 2*index // at the beginning of the step itself, either may be first
 	}
 	var earliest time.Duration
 	for _, step := range steps[:index+1] {

@@ -46,8 +46,8 @@ func (v *validator) metadataFields(path string, kind Kind, fields Fields) {
 		v.check(!ok || len(missing) == 0, at, "found an owner reference without %s; expected apiVersion, kind, name and uid, because the API server refuses others", nearest.List(missing, "and"))
 		if owner["controller"] == true {
 			controllers++
+			v.check(controllers < 2, at+".controller", "found a second owner reference with controller: true; expected at most one")
 		}
-		v.check(controllers < 2, at+".controller", "found a second owner reference with controller: true; expected at most one")
 	}
 	finalizers, _ := metadata["finalizers"].([]any)
 	for i, item := range finalizers {
@@ -60,10 +60,10 @@ func (v *validator) metadataFields(path string, kind Kind, fields Fields) {
 // finalizersWithoutDomain has the finalizers of Kubernetes, which need no domain.
 var finalizersWithoutDomain = []string{"kubernetes", "orphan", "foregroundDeletion"}
 
-// finalizer reports an error if the API server refuses the name of a finalizer. Custom resources may have finalizers without
-// a domain.
+// finalizer reports an error if the API server refuses the name of a finalizer. Custom resources and the kinds of some groups
+// may have finalizers without a domain.
 func (v *validator) finalizer(at string, kind Kind, name string) {
 	v.check(len(validation.IsQualifiedName(name)) == 0, at, "found the finalizer %.80q; expected a name with a domain, such as example.com/cleanup", name)
-	domain := strings.Contains(name, "/") || slices.Contains(finalizersWithoutDomain, name) || v.newObject(kind) == nil
+	domain := strings.Contains(name, "/") || slices.Contains(finalizersWithoutDomain, name) || v.newObject(kind) == nil || kind == "Lease" || strings.HasSuffix(string(kind), "WebhookConfiguration") || strings.Contains(string(kind), "AdmissionPolicy")
 	v.check(domain, at, "found the finalizer %.80q, which has no domain; expected a name such as example.com/%.60s, because the API server refuses others", name, name)
 }

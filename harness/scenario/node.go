@@ -154,11 +154,8 @@ func parseNode(src *source, data []byte) (*node, error) {
 			line := bytes.Count(data[:at[1]], []byte("\n")) + 1
 			return nil, src.errorAt(position{line, 1}, "", hardSpace)
 		}
-		if err := src.unusualColon(data); err != nil {
-			return nil, err
-		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		if err := cmp.Or(src.unrenderedTemplate(data, at.line), src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
+		if err := cmp.Or(src.unrenderedTemplate(data, at.line), src.unusualColon(data, at.line), src.misread(data, at.line), src.unquoted(data, at.line), src.unclosed(data, at.line, bad.GetMessage())); err != nil {
 			return nil, err
 		}
 		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", explained(bad.GetMessage()))

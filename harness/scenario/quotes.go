@@ -65,18 +65,20 @@ func lineOf(lines [][]byte, index int) []byte {
 // and the full-width colon.
 var unusualColonPattern = regexp.MustCompile(`(?m)^[ \t-]*[\w.-]+(?::(\x{a0})|(\x{ff1a}))`)
 
-// unusualColon returns an error about the first key with a colon that YAML does not know. It returns nil if there is none.
-func (src *source) unusualColon(data []byte) error {
-	match := unusualColonPattern.FindSubmatchIndex(data)
-	if match == nil {
-		return nil
+// unusualColon returns an error about a colon that YAML does not know, in a line or beside it. It returns nil if
+// there is none.
+func (src *source) unusualColon(data []byte, line int) error {
+	for _, match := range unusualColonPattern.FindAllSubmatchIndex(data, -1) {
+		found, at := "found a non-breaking space (U+00A0) after the colon", match[2]
+		if at < 0 {
+			found, at = "found a full-width colon (U+FF1A)", match[4]
+		}
+		start := bytes.LastIndexByte(data[:at], '\n') + 1
+		if number := 1 + bytes.Count(data[:at], []byte("\n")); line-1 <= number && number <= line+1 {
+			return src.errorAt(position{number, 1 + utf8.RuneCount(data[start:at])}, "", "%s; expected a normal colon and a normal space", found)
+		}
 	}
-	found, at := "found a non-breaking space (U+00A0) after the colon", match[2]
-	if at < 0 {
-		found, at = "found a full-width colon (U+FF1A)", match[4]
-	}
-	start := bytes.LastIndexByte(data[:at], '\n') + 1
-	return src.errorAt(position{1 + bytes.Count(data[:at], []byte("\n")), 1 + utf8.RuneCount(data[start:at])}, "", "%s; expected a normal colon and a normal space", found)
+	return nil
 }
 
 // wordPattern matches a line with only one word, which may be a key without a colon.

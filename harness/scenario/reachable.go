@@ -152,7 +152,8 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	kind, _ := kube.ByResource(resource)
 	switch kind.Name {
 	case kube.Pod: // a rolling update may double the pods of a Deployment
-		return 2 * s.PodsMax(), name == "" && len(s.GenericKinds()) == 0
+		scaled := slices.ContainsFunc(s.stepsOfOthers(), func(step Step) bool { return mayCreatePods(step) })
+		return 2 * s.PodsMax(), name == "" && len(s.GenericKinds()) == 0 && !scaled
 	case kube.Deployment, kube.Service, kube.ReplicationController:
 		return s.createdMax(Kind(kind.Name), name), true
 	case kube.ReplicaSet:

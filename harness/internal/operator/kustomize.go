@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -29,6 +30,7 @@ func kustomize(dir string) ([]manifest, error) {
 		return nil, fmt.Errorf("building the kustomization in %s: %s", dir, kustomizeReason(err))
 	}
 	var objects []manifest
+	resources := sync.OnceValue(func() []resource { return resourcesIn(dir) })
 	for _, resource := range built.Resources() {
 		// The numbers in resource.Map have types that an Unstructured must not have.
 		text, err := resource.MarshalJSON()
@@ -39,7 +41,7 @@ func kustomize(dir string) ([]manifest, error) {
 		if err := o.UnmarshalJSON(text); err != nil {
 			return nil, err
 		}
-		m := manifest{Unstructured: o, place: "the kustomization in " + dir, resource: func() *document { return findResource(dir, o) }}
+		m := manifest{Unstructured: o, place: "the kustomization in " + dir, resource: func() *document { return findResource(resources(), o) }}
 		if err := checkManifest(o); err != nil {
 			return nil, m.mistake(err)
 		}
@@ -52,18 +54,32 @@ func kustomize(dir string) ([]manifest, error) {
 	return objects, nil
 }
 
-// findResource returns the document from which a kustomization reads an object, or nil. Kustomize does not tell the
-// name without a prefix or suffix, so that this is the longest name that the object's name contains.
-func findResource(dir string, o *unstructured.Unstructured) *document {
-	var found *document
-	longest := 0
-	visitResources(dir, func(read *document, resource *unstructured.Unstructured) {
-		name := resource.GetName()
-		if resource.GetKind() == o.GetKind() && strings.Contains(o.GetName(), name) && len(name) > longest {
-			found, longest = read, len(name)
-		}
+// resource is an object in a file of a kustomization.
+type resource struct {
+	document   *document
+	kind, name string
+}
+
+// resourcesIn returns the objects in the files of a kustomization.
+func resourcesIn(dir string) []resource {
+	var all []resource
+	visitResources(dir, func(read *document, o *unstructured.Unstructured) {
+		all = append(all, resource{read, o.GetKind(), o.GetName()})
 	})
-	return found
+	return all
+}
+
+// findResource returns the document from which a kustomization reads an object, or nil. Kustomize does not tell the
+// name without a prefix or suffix, so that this is the longest name with which the object's name begins or ends.
+func findResource(all []resource, o *unstructured.Unstructured) *document {
+	var found resource
+	for _, r := range all {
+		same := strings.HasSuffix(o.GetName(), r.name) || strings.HasPrefix(o.GetName(), r.name+"-")
+		if r.kind == o.GetKind() && same && len(r.name) > len(found.name) {
+			found = r
+		}
+	}
+	return found.document
 }
 
 // visitResources calls visit for each object in the files of a kustomization.
@@ -89,7 +105,7 @@ func visitResources(dir string, visit func(*document, *unstructured.Unstructured
 }
 
 // quietly calls build without the warnings about deprecated fields that kustomize prints to the standard error stream.
-// The function deprecated has these warnings in other words.
+// The function deprecated has these warnings in other words. No other goroutine may print meanwhile.
 func quietly(build func() (resmap.ResMap, error)) (resmap.ResMap, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

@@ -16,6 +16,19 @@ type document struct {
 	path string // of the file
 	text []byte
 	line int // number of lines in the file before the text
+
+	parsed bool       // whether root is set
+	root   *yaml.Node // nil if the text is no YAML; see the method node
+}
+
+// node returns the top value of the document, or nil.
+func (d *document) node() *yaml.Node {
+	var root yaml.Node
+	if !d.parsed && yaml.Unmarshal(d.text, &root) == nil && len(root.Content) > 0 {
+		d.root = root.Content[0]
+	}
+	d.parsed = true
+	return d.root
 }
 
 // place returns the file and the line where the text of the document begins, without blank lines and comments.
@@ -33,22 +46,22 @@ func (d *document) place() string {
 // at returns the file, line and column of the field at a path, such as spec.rules[0].verbs. For a field that the
 // document lacks, the position is that of the nearest field that contains it.
 func (d *document) at(path string) string {
-	var root yaml.Node
-	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+	root := d.node()
+	if root == nil {
 		return d.place()
 	}
-	nearest, _, _ := walk(root.Content[0], path)
+	nearest, _, _ := walk(root, path)
 	return fmt.Sprintf("%s:%d:%d", d.path, d.line+nearest.Line, nearest.Column)
 }
 
 // asWritten returns the value at a path as the document has it, such as yes for true. It is empty for other values
 // than texts and numbers.
 func (d *document) asWritten(path string) string {
-	var root yaml.Node
-	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+	root := d.node()
+	if root == nil {
 		return ""
 	}
-	_, value, rest := walk(root.Content[0], path)
+	_, value, rest := walk(root, path)
 	if rest != "" {
 		return ""
 	}
@@ -80,7 +93,7 @@ func stepInto(value *yaml.Node, path string) (named, inside *yaml.Node, rest str
 	step, rest, inBrackets := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	inBrackets = inBrackets && strings.HasPrefix(path, "[")
 	switch i, err := strconv.Atoi(step); {
-	case value.Kind == yaml.SequenceNode && inBrackets && err == nil && i < len(value.Content):
+	case value.Kind == yaml.SequenceNode && inBrackets && err == nil && 0 <= i && i < len(value.Content):
 		return value.Content[i], value.Content[i], rest
 	case value.Kind != yaml.MappingNode:
 		return nil, nil, ""

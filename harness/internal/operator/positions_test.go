@@ -44,3 +44,15 @@ func TestKustomizationPositions(t *testing.T) {
 		t.Errorf("error\n got %v\nwant %s", err, want)
 	}
 }
+
+// TestDocumentAt checks the position of fields with unusual names. A name may look like an item of a list.
+func TestDocumentAt(t *testing.T) {
+	d := &document{path: "a.yaml", text: []byte("spec:\n  ports: [{port: 80}]\n  \"ports[-1] \": 1\n"), line: 2}
+	for path, want := range map[string]string{
+		"spec.ports[0].port": "a.yaml:4:12", "spec.ports[1].port": "a.yaml:4:3", "spec.ports[-1] ": "a.yaml:5:3", "spec.other": "a.yaml:3:1",
+	} {
+		if got := d.at(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}

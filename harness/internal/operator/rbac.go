@@ -63,7 +63,7 @@ func checkRuleNames(at string, rule *rbacv1.PolicyRule) error {
 		if strings.ContainsAny(verb, ", ") {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "one verb in each item")
 		}
-		if other := otherVerbs[verb]; other != "" && !slices.Contains(verbs, verb) {
+		if other := otherVerbs[verb]; other != "" && onlyBuiltin(rule.APIGroups) && !slices.Contains(verbs, verb) {
 			return wrong(fmt.Sprintf("%s.verbs[%d]", at, i), verb, "a verb such as "+nearest.List(verbs[:8], "or")+"; did you mean "+other+"?")
 		}
 		if similar := nearest.Suggestion(verb, verbs); !slices.Contains(verbs, verb) && similar != "" {
@@ -92,11 +92,22 @@ func checkResourceForm(at string, rule *rbacv1.PolicyRule) error {
 		if plural, group, dotted := strings.Cut(name, "."); dotted {
 			return wrong(at, resource, fmt.Sprintf("%s, with the group %s in apiGroups", plural, group))
 		}
+		if slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.ContainsFunc(rule.APIGroups, isBuiltin) {
+			continue // built-in kinds have more subresources
+		}
 		if similar := nearest.Suggestion(part, ruleSubresources); similar != "" && !slices.Contains(ruleSubresources, part) {
 			return wrong(at, resource, "a resource, or a subresource such as "+name+"/status"+similar)
 		}
 	}
 	return nil
+}
+
+// isBuiltin reports whether an API group has built-in kinds.
+func isBuiltin(group string) bool { return len(scheme.Scheme.PrioritizedVersionsForGroup(group)) > 0 }
+
+// onlyBuiltin reports whether all API groups have built-in kinds. The authorizers of other groups may know any verb.
+func onlyBuiltin(groups []string) bool {
+	return !slices.ContainsFunc(groups, func(group string) bool { return !isBuiltin(group) })
 }
 
 // otherVerbs has words that users take for verbs, and the verbs that they mean.
@@ -127,6 +138,9 @@ func checkGroup(at, group string) error {
 // checkResourceNames returns an error about a misspelled resource of a rule, if all its groups are built in. It knows
 // also resources that only older API servers serve.
 func checkResourceNames(at string, rule *rbacv1.PolicyRule) error {
+	if slices.Contains(rule.Verbs, "impersonate") {
+		return nil // the resources are those of users
+	}
 	var known []string
 	for _, group := range rule.APIGroups {
 		versions := scheme.Scheme.PrioritizedVersionsForGroup(group)

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -73,7 +72,9 @@ func checkBoundAccounts(o *unstructured.Unstructured, manifests []manifest) erro
 		case s.Kind != rbacv1.ServiceAccountKind:
 		case named == nil && similar != "":
 			err = wrong(fmt.Sprintf("subjects[%d].name", i), s.Name, "a ServiceAccount of subject.manifests"+similar)
-		case named != nil && s.Namespace != "" && named.GetNamespace() != "" && named.GetNamespace() != s.Namespace && !hasAccount(s, manifests):
+		case named != nil && s.Namespace != "" && named.GetNamespace() != "" && named.GetNamespace() != s.Namespace && !hasAccount(s, manifests) && !slices.ContainsFunc(b.Subjects, func(other rbacv1.Subject) bool {
+			return other.Name == s.Name && other.Namespace == named.GetNamespace()
+		}):
 			err = wrong(fmt.Sprintf("subjects[%d].namespace", i), s.Namespace, named.GetNamespace()+", the namespace of the ServiceAccount "+s.Name)
 		}
 		if err != nil {
@@ -125,9 +126,6 @@ func (s *objects) checkWebhookService(at string, reference *admissionv1.ServiceR
 	var ports []string
 	for _, p := range service.Spec.Ports {
 		ports = append(ports, fmt.Sprint(p.Port))
-		if named := p.TargetPort; named.Type == intstr.String && p.Port == port && len(s.ports) > 0 && s.ports[named.StrVal] == 0 {
-			return fmt.Errorf("%s.name: found the Service %s with the targetPort %q; expected the name of a port of the container in the Deployment", at, service.Name, named.StrVal)
-		}
 	}
 	switch similar := nearest.Suggestion(reference.Name, names); {
 	case service.Name == "" && similar != "":

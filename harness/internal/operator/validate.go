@@ -320,7 +320,11 @@ func checkSecret(_ string, s *corev1.Secret) error {
 	return firstError(
 		func() error { return checkKeys("data", s.Data) },
 		func() error { return checkKeys("stringData", s.StringData) },
-		func() error { return checkSize("data", sizeOf(s.Data)+sizeOf(s.StringData)) },
+		func() error {
+			data := maps.Clone(s.Data)
+			maps.DeleteFunc(data, func(key string, _ []byte) bool { _, replaced := s.StringData[key]; return replaced })
+			return checkSize("data", sizeOf(data)+sizeOf(s.StringData))
+		},
 	)
 }
 

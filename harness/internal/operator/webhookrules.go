@@ -37,7 +37,8 @@ func checkWebhookRule(at string, rule *admissionv1.RuleWithOperations) error {
 	return checkWildcards(at+".resources", rule.Resources)
 }
 
-// checkWildcards returns an error about a resource of a rule if a wildcard in the list matches it, too.
+// checkWildcards returns an error about a resource of a rule if an earlier wildcard in the list matches it, too. API servers
+// accept a wildcard after such a resource.
 func checkWildcards(at string, resources []string) error {
 	if len(resources) > 1 && slices.Contains(resources, "*/*") {
 		return wrong(at, resources, "only */*, or a list without it")
@@ -46,11 +47,11 @@ func checkWildcards(at string, resources []string) error {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		name, part, isPart := strings.Cut(resource, "/")
 		switch {
-		case !isPart && resource != "*" && slices.Contains(resources, "*"):
+		case !isPart && resource != "*" && slices.Contains(resources[:i], "*"):
 			return wrong(at, resource, "no further resource, because the list has *")
-		case isPart && part != "*" && slices.Contains(resources, name+"/*"):
-			return wrong(at, resource, fmt.Sprintf("no such part, because the list has %s/*", name))
-		case isPart && name != "*" && slices.Contains(resources, "*/"+part):
+		case isPart && part != "*" && slices.Contains(resources[:i], name+"/*"):
+			return wrong(at, resource, fmt.Sprintf("no such subresource, because the list has %s/*", name))
+		case isPart && name != "*" && slices.Contains(resources[:i], "*/"+part):
 			return wrong(at, resource, fmt.Sprintf("no such resource, because the list has */%s", part))
 		}
 	}

@@ -40,7 +40,7 @@ const etcdRoot = "/registry"
 // newStorageFactory returns kube-apiserver's storage factory, which knows each resource's codec and etcd
 // prefix. The prefixes of a few resources are not their names, such as minions for nodes. Package kube has
 // the prefixes of all kinds whose objects a run records.
-func newStorageFactory() *serverstorage.DefaultStorageFactory {
+var newStorageFactory = sync.OnceValue(func() *serverstorage.DefaultStorageFactory {
 	resources := serverstorage.NewResourceConfig()
 	resources.EnableVersions(versions...)
 	prefixes := map[schema.GroupResource]string{}
@@ -52,7 +52,7 @@ func newStorageFactory() *serverstorage.DefaultStorageFactory {
 	// The two groups of Events have the same objects.
 	all.AddCohabitatingResources(coreV1.WithResource("events").GroupResource(), eventsV1.WithResource("events").GroupResource())
 	return all
-}
+})
 
 // GetRESTOptions returns the storage options of one resource, such as its etcd prefix.
 func (o *storageOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {

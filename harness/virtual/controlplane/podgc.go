@@ -76,6 +76,9 @@ func (c *podCollector) collect(ctx context.Context) {
 	}
 	deleted := c.deletedNodes(ctx, pods)
 	for _, pod := range pods {
+		if ctx.Err() != nil {
+			return
+		}
 		var condition *corev1.PodCondition
 		if deleted[pod.Spec.NodeName] {
 			condition = &corev1.PodCondition{
@@ -109,6 +112,7 @@ func (c *podCollector) deletedNodes(ctx context.Context, pods []*corev1.Pod) map
 			continue
 		}
 		_, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		missing[name] = time.Now() // pods that remain are deleted again after the same time
 		if deleted[name] = apierrors.IsNotFound(err); err != nil && !deleted[name] {
 			klog.ErrorS(err, "Failed to read a node", "node", name)
 		}
