@@ -74,9 +74,6 @@ func (v *validator) stepOrder(path string, fault Fault) {
 // namespacesOfCluster has the names of the namespaces that exist in every cluster before a workload.
 var namespacesOfCluster = []string{"default", "kube-system", "kube-public", "kube-node-lease", workloadNamespace}
 
-// namespacesOfProviders has the names of namespaces that some clusters have, such as those of kind.
-var namespacesOfProviders = []string{"local-path-storage"}
-
 // workloadNamespace is the namespace of the workload.
 const workloadNamespace = "gauntlet"
 
