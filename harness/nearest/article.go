@@ -13,3 +13,12 @@ func WithArticle[T ~string](name T) string {
 	}
 	return "a " + string(name)
 }
+
+// AnyOf returns names with their articles as text, such as "a ReplicaSet or an Ingress".
+func AnyOf[T ~string](names []T) string {
+	words := make([]string, 0, len(names))
+	for _, name := range names {
+		words = append(words, WithArticle(name))
+	}
+	return strings.Join(words, " or ")
+}

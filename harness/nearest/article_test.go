@@ -12,6 +12,7 @@ func TestWithArticle(t *testing.T) {
 		{"unknown", "an unknown"},
 		{"Unit", "a Unit"},
 		{"User", "a User"},
+		{"HTTPRoute", "an HTTPRoute"},
 		{"", ""},
 	} {
 		if got := WithArticle(test.name); got != test.want {

@@ -75,16 +75,7 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	if slices.ContainsFunc(reconciledKinds(s), func(kind string) bool { return slices.Contains(reconciled, kind) }) {
 		return nil
 	}
-	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates %s, or another check", c.ID, oneOfKinds(reconciled))
-}
-
-// oneOfKinds returns the names of kinds as text, such as "a ReplicaSet or an Ingress".
-func oneOfKinds(kinds []string) string {
-	words := make([]string, 0, len(kinds))
-	for _, kind := range kinds {
-		words = append(words, nearest.WithArticle(kind))
-	}
-	return strings.Join(words, " or ")
+	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates %s, or another check", c.ID, nearest.AnyOf(reconciled))
 }
 
 // causes has what a scenario needs to exercise some checks, by the ID of the check. Other checks need only objects.

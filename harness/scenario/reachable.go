@@ -152,7 +152,7 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	kind, _ := kube.ByResource(resource)
 	switch kind.Name {
 	case kube.Pod: // a rolling update may double the pods of a Deployment
-		scaled := slices.ContainsFunc(s.stepsOfOthers(), func(step Step) bool { return mayCreatePods(step) })
+		scaled := slices.ContainsFunc(s.stepsOfOthers(), mayCreatePods)
 		return 2 * s.PodsMax(), name == "" && len(s.GenericKinds()) == 0 && !scaled
 	case kube.Deployment, kube.Service, kube.ReplicationController:
 		return s.createdMax(Kind(kind.Name), name), true

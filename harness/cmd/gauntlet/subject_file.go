@@ -141,11 +141,7 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 			return validateBeforeStart(s)
 		}
 	}
-	with := make([]string, 0, len(kinds))
-	for _, kind := range kinds {
-		with = append(with, nearest.WithArticle(kind))
-	}
-	words := strings.Join(with, " or ")
+	words := nearest.AnyOf(kinds)
 	if s.File() == "" { // there is no file to which the user could add a step
 		return fmt.Errorf("scenario %s: %w; name the file of a scenario that creates %s, because built-in and generated scenarios test only the controllers of Kubernetes", s.Name, errNothingToReconcile, words)
 	}

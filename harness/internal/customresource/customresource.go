@@ -95,7 +95,14 @@ func placeOf(path string) string {
 }
 
 // compileError matches the beginning of an error about a CEL expression. The groups are the line and the column.
-var compileError = regexp.MustCompile(`compilation failed: ERROR: <input>:(\d+):(\d+): `)
+var compileError = regexp.MustCompile(`(?:compilation failed: )?ERROR: <input>:(\d+):(\d+): `)
+
+// ExpressionReason returns the first line of an error about a CEL expression in plain words.
+func ExpressionReason(text string) string {
+	reason, _, _ := strings.Cut(text, "\n")
+	reason, _, _ = strings.Cut(compileError.ReplaceAllString(reason, "line $1, column $2: "), " expecting {") // all tokens of CEL
+	return strings.Replace(reason, "mismatched input '<EOF>'", "the expression ends too early", 1)
+}
 
 // decode converts a CustomResourceDefinition to the type that the API server validates, with all defaults.
 func decode(o *unstructured.Unstructured) (*apiextensions.CustomResourceDefinition, error) {
@@ -181,9 +188,7 @@ func removeNulls(value any) {
 
 // textOf returns what was found in a field, if that is known, and what the API server says about it.
 func textOf(refused *field.Error) string {
-	detail, _, _ := strings.Cut(refused.Detail, "\n")
-	detail, _, _ = strings.Cut(compileError.ReplaceAllString(detail, "line $1, column $2: "), " expecting {") // all tokens of CEL
-	detail = strings.Replace(detail, "mismatched input '<EOF>'", "the expression ends too early", 1)
+	detail := ExpressionReason(refused.Detail) // the detail may be about an expression
 	if before, after, ok := strings.Cut(detail, " in body "); ok && strings.HasSuffix(refused.Field, before) {
 		detail = after // otherwise, the detail begins with the field
 	}

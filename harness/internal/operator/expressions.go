@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/customresource"
 )
 
 // expression is a CEL expression of a webhook or policy.
@@ -28,9 +29,6 @@ var webhookCompiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
-// compileError matches the beginning of an error of CEL. The group is the column in the first line of the expression.
-var compileError = regexp.MustCompile(`^(?:compilation failed: )?ERROR: <input>:(\d+):(\d+): `)
-
 // check returns an error about an expression that the API server would not compile.
 func (e *expression) check(path string, compiler plugincel.Compiler, hasParams bool) error {
 	if strings.TrimSpace(e.text) == "" {
@@ -46,13 +44,7 @@ func (e *expression) check(path string, compiler plugincel.Compiler, hasParams b
 	if result.Error == nil {
 		return nil
 	}
-	reason, _, _ := strings.Cut(result.Error.Detail, "\n")
-	if match := compileError.FindStringSubmatch(reason); match != nil {
-		reason = fmt.Sprintf("line %s, column %s: %s", match[1], match[2], reason[len(match[0]):])
-	}
-	reason, _, _ = strings.Cut(reason, " expecting {") // all tokens of CEL
-	reason = strings.Replace(reason, "mismatched input '<EOF>'", "the expression ends too early", 1)
-	return fmt.Errorf("%s: found %.80q; expected a CEL expression: %s", path, e.text, reason)
+	return fmt.Errorf("%s: found %.80q; expected a CEL expression: %s", path, e.text, customresource.ExpressionReason(result.Error.Detail))
 }
 
 // checkConditions returns an error about the conditions under which a webhook or policy gets a request.
